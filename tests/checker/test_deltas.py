@@ -12,13 +12,15 @@ import inbounds as ib
 from checker.forgeries import Forgery, Original
 from checker.plans import plan_of
 from checker.released import Published, publish, sign
-from inbounds.accounting.declared_answers import FACTOR_STEP, DeclaredAnswer, declared_delta
-from inbounds.checker import check_record
+from inbounds.accounting.declared_answers import FACTOR_STEP, MOST_ANSWERS, DeclaredAnswer, declared_delta
+from inbounds.checker import account, check_record
 from inbounds.checker.passports import connect
 from inbounds.checker.plan import read_plan
 from inbounds.checker.statement import format_statement
 from inbounds.checker.together import delta_together, enclose_exp
 from inbounds.errors import PassportError
+from inbounds.plan.load import parse_plan
+from raising import rejects
 
 STATISTICS: list[dict[str, Any]] = [
     {"count": "x > 3", "name": "n", "budget_share": "1/2"},
@@ -155,6 +157,20 @@ def _enumerated(epsilons: list[Fraction], epsilon: float) -> float:
         p = 1 / (1 + np.exp(-one))
         losses, masses = np.concatenate([losses + one, losses - one]), np.concatenate([masses * p, masses * (1 - p)])
     return float((masses * np.maximum(0, 1 - np.exp(np.minimum(0, epsilon - losses)))).sum())
+
+
+def test_more_numbers_than_are_counted_together_must_add_up(with_delta, monkeypatch):
+    assert check_record(sign(with_delta.record)).plan.delta
+    monkeypatch.setattr(account, "MOST_TOGETHER", 4)
+    with rejects(PassportError, about="add up"):
+        check_record(sign(with_delta.record))
+
+
+def test_a_person_in_very_many_groups_has_epsilons_that_add_up():
+    plan = plan_of(STATISTICS, "at most", **DELTAS)
+    groups = {"by": "g", "keys": [str(k) for k in range(MOST_ANSWERS)], "max_size": 3}
+    parsed = parse_plan({**plan, "groups": groups, "people": {"id": "who", "max_groups": MOST_ANSWERS}}, frame=())
+    assert sum(parsed.epsilons) == parsed.epsilon
 
 
 def test_exponentials_of_the_rules_are_enclosed():

@@ -26,6 +26,10 @@ ONE = 1 << BITS
 FINE, ROUGH = 1 << 12, 1 << 9
 """Most points of the grid of losses; with few of them a factor is found roughly, to begin the search there."""
 
+MOST_ANSWERS = 1 << 10
+"""Most answers of a plan for which a factor is computed: the time grows with their square, and with few points for each
+of them rounding takes back what is gained."""
+
 FACTOR_STEP = Fraction(1, 10**4)
 """Factors are whole multiples of it, so that epsilons keep few digits."""
 

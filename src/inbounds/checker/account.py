@@ -10,6 +10,9 @@ with all records. Each number that the change can move costs the epsilon at whic
                                         once; where records of one person may move several numbers, r·c, each drawn
                                         for one record
 
+Groups that the data holds are published by their numbers of persons, each at an equal part of delta for the groups of
+one person; how many groups there are is no bound for what a person can move.
+
 Statistics that add up are drawn in layers, and so are quantiles, variances and modes of a plan with levels: a record is
 in one number of each layer, and the epsilons of the layers sum to that of one number.
 """
@@ -20,7 +23,7 @@ from typing import Any
 
 from inbounds.checker.fields import Fields, insist, read_exact, read_object, read_text
 from inbounds.checker.plan import CHANGE, QUANTILES, StatedPlan, StatedStatistic
-from inbounds.checker.together import delta_together
+from inbounds.checker.together import MOST_TOGETHER, delta_together
 
 CELLS, ROWS, COLUMNS = "cells", "rows", "columns"
 """The names of the layers of a crosstab."""
@@ -31,13 +34,15 @@ class StatedCost:
     """The epsilon that a statistic spends.
 
     layers: the epsilon of its own numbers and of each of their sums or levels above; a statistic without them has one
-    layer, named "". records: how many records of one person each number is drawn for.
+    layer, named "". records: how many records of one person each number is drawn for. delta: of each number of persons
+    by which groups from the data are published.
     """
 
     statistic: StatedStatistic
     spent: Fraction
     layers: dict[str, Fraction]
     records: int
+    delta: Fraction = Fraction(0)
 
 
 def check_account(lines: list[Any], stated: Any, plan: StatedPlan) -> list[StatedCost]:
@@ -53,12 +58,18 @@ def check_account(lines: list[Any], stated: Any, plan: StatedPlan) -> list[State
         parts = _enlarged_parts(lines, parts)
     triples = zip(lines, plan.statistics, parts, strict=True)
     costs = [_cost(line, statistic, part, plan) for line, statistic, part in triples]
-    if plan.delta:
-        answers = [
-            cost.spent / n for cost in costs for n in [independent_places(cost.statistic, plan)] for _ in range(n)
-        ]
+    if plan.is_found:  # all of delta is for what is published, and epsilons add up
+        insist(spent == total == sum(parts, Fraction(0)), "groups from the data spend all of the epsilon, and no more")
+        leaked = sum((cost.delta for cost in costs), Fraction(0)) * plan.groups_of_person
+        insist(leaked == plan.delta, "the numbers of persons do not have the delta of the plan")
+    elif plan.delta:
         insist(spent == total, "a release with a delta spends all of its epsilon")
-        insist(delta_together(answers, total) <= plan.delta, "the statistics are together not private at this delta")
+        if sum(parts, Fraction(0)) > total:
+            places = [independent_places(cost.statistic, plan) for cost in costs]
+            insist(sum(places) <= MOST_TOGETHER, "so many numbers together have no delta: their epsilons must add up")
+            answers = [cost.spent / n for cost, n in zip(costs, places, strict=True) for _ in range(n)]
+            private = delta_together(answers, total) <= plan.delta
+            insist(private, "the statistics are together not private at this delta")
     else:
         insist(sum(parts, Fraction(0)) == spent, "the account does not add up to the epsilon stated")
     return costs
@@ -81,7 +92,7 @@ def independent_places(statistic: StatedStatistic, plan: StatedPlan) -> int:
     A changed record is one removed and one added. Both may be in one group, and move the same number the same way.
     """
     if plan.person is not None:
-        return 1 if plan.has_layers(statistic) else min(plan.person.groups, len(plan.sizes))
+        return 1 if plan.has_layers(statistic) else plan.groups_of_person
     if plan.neighbours != CHANGE or _moves_twice(statistic, plan):
         return 1
     return _numbers_of_a_change(statistic, plan)
@@ -107,8 +118,7 @@ def planned_parts(plan: StatedPlan) -> list[Fraction]:
 def numbers_moved(statistic: StatedStatistic, plan: StatedPlan) -> int:
     """Return how many numbers of a statistic one protected change may move; with layers, of each layer."""
     if plan.person is not None:
-        groups = min(plan.person.groups, len(plan.sizes))
-        return groups * (plan.person.records if _has_cost_per_record(statistic, plan) else 1)
+        return plan.groups_of_person * (plan.person.records if _has_cost_per_record(statistic, plan) else 1)
     return _numbers_of_a_change(statistic, plan) if plan.neighbours == CHANGE else 1
 
 
@@ -131,10 +141,12 @@ def _cost(line: Any, statistic: StatedStatistic, part: Fraction, plan: StatedPla
     layers = {"": drawn_at}
     if plan.has_layers(statistic):
         layers = _layers(fields.take("layers", read_object, "an object"), statistic, plan, drawn_at)
+    delta = fields.exact("draw_delta") if plan.publishes(statistic) else Fraction(0)
     fields.end()
+    insist(delta > 0 or not plan.publishes(statistic), wrong)
     one = plan.person is None or _has_cost_per_record(statistic, plan) or statistic.rule.once
     records = 1 if one or plan.person is None else plan.person.records
-    return StatedCost(statistic, spent, layers, records)
+    return StatedCost(statistic, spent, layers, records, delta)
 
 
 def _layers(

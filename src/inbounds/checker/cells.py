@@ -45,6 +45,8 @@ class RecomputedCells:
 def check_cells(record: CheckedRecord, table: PublishedTable) -> RecomputedCells:
     """Refuse a table that does not follow from the draws of its record."""
     names = expected_columns(record)
+    if not (record.rows or table.columns):  # JSON without rows has no names of columns
+        table = PublishedTable(table.file, {name: [] for name in names}, written=False)
     written = [format_cell(name) if table.written else name for name in names]
     insist(list(table.columns) == written, "the table does not have the columns of its plan, in order")
     insist(table.rows == record.rows, "the table does not have a row for each of the plan's groups")
@@ -137,7 +139,7 @@ def _drawn_columns(record: CheckedRecord) -> Iterator[tuple[str, Cells]]:
         grids = {n: required_query(statistic, plan, n, cost.records).grid for n in set(sizes)}
         if statistic.sum_to_size:
             rows = zip(*(outputs[name] for name in names), strict=True)
-            repeated = [*plan.sizes] * (len(outputs[names[0]]) // len(plan.sizes))
+            repeated = [*plan.sizes] * (len(outputs[names[0]]) // max(len(plan.sizes), 1))
             summed = [_round_to_sum(row, size, public=plan.public) for row, size in zip(rows, repeated, strict=True)]
             for name, sums in zip(names, zip(*summed, strict=True), strict=True):
                 yield name, [*above, *sums]
@@ -165,7 +167,7 @@ def _sort_quantiles(record: CheckedRecord) -> dict[str, tuple[int, ...]]:
 def _values(grids: dict[int, AnswerGrid], sizes: Sequence[int], outputs: Sequence[int]) -> Cells:
     """Return the values of outputs: ints if all values of all sizes are whole, otherwise floats."""
     whole = all(grid.is_whole for grid in grids.values())
-    groups = [grids[size] for size in sizes] * (len(outputs) // len(sizes))
+    groups = [grids[size] for size in sizes] * (len(outputs) // max(len(sizes), 1))
     pairs = zip(groups, outputs, strict=True)
     return [int(grid.value(k)) if whole else nearest_float(grid, k) for grid, k in pairs]
 

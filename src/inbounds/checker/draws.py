@@ -97,13 +97,21 @@ def check_draws(
         sizes = drawn_sizes(cost.statistic, plan, tree)
         last = {n: required_query(cost.statistic, plan, n, cost.records).grid.last for n in set(sizes)}
         for column in drawn_parts(cost, plan) or cell_names(cost.statistic, plan):
-            outputs = fields.take(column, read_line, "whole numbers")
+            outputs = fields.take(column, read_line if plan.sizes else _read_no_line, "whole numbers")
             most = [last[size] for size in sizes] * levels
             fits = len(outputs) == len(most) and all(map(int.__le__, outputs, most))
             insist(fits, f"the draws of {column} are not outputs of its mechanisms for its groups")
+            published = not plan.publishes(cost.statistic) or all(outputs)
+            insist(published, f"a group is in the table although its {column} did not publish it")
             draws[column] = outputs
     fields.end()
     return draws
+
+
+def _read_no_line(value: Any) -> tuple[int, ...]:
+    if value != "":
+        raise ValueError
+    return ()
 
 
 def check_reports(

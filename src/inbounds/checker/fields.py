@@ -120,6 +120,11 @@ def read_whole(value: Any) -> int:
     return value
 
 
+def read_count(value: Any) -> int:
+    """Read a whole number that may be 0."""
+    return 0 if type(value) is int and value == 0 else read_whole(value)
+
+
 def read_number(value: Any) -> int | float:
     if type(value) not in (int, float):
         raise TypeError

@@ -101,15 +101,19 @@ class KeyMatching:
 
     def normalize(self, keys: Iterable[Key], types: dict[str, str]) -> set[Key]:
         """Return the values that the keys stand for; keys that match the same records have the same values."""
+        self.check_types(types)
+        return {
+            tuple(self._value(name, types[name], part) for name, part in zip(self.by, key, strict=True)) for key in keys
+        }
+
+    def check_types(self, types: dict[str, str]) -> None:
+        """Refuse types of columns that no key has."""
         insist(set(types) == set(self.by), "the groups must state the type of each column of `by`")
         insist(set(types.values()) <= TYPES.keys(), "the column of a key must be text, number, boolean, date or time")
         insist(set(self.period) <= set(self.by), "a period must be of a column of `by`")
         for name, period in self.period.items():
             dated = period in _PERIODS and types[name] in ("text", "date", "time")
             insist(dated, "a period must be a day, month, quarter or year of dates, times or texts")
-        return {
-            tuple(self._value(name, types[name], part) for name, part in zip(self.by, key, strict=True)) for key in keys
-        }
 
     def _value(self, name: str, kind: str, part: str) -> str:
         spelling = self.spellings.get(name, AS_WRITTEN)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from inbounds.checker.account import StatedCost
-from inbounds.checker.fields import Fields, insist, read_exact, read_number, read_text, read_texts
+from inbounds.checker.fields import Fields, insist, read_count, read_exact, read_number, read_text, read_texts
 from inbounds.checker.plan import StatedPlan
 from inbounds.checker.queries import RequiredQuery, required_query
 from inbounds.checker.tree import GroupTree
@@ -18,7 +18,7 @@ class RequiredLine:
     """The required content of a line about a mechanism.
 
     size: one group size, or first..last. layer: "" for a statistic that does not add up. parts: the columns that it
-    drew, for a mean or percentage in groups of secret size.
+    drew, for a mean or percentage in groups of secret size. delta: of a number of persons that publishes groups.
     """
 
     statistic: str
@@ -28,6 +28,7 @@ class RequiredLine:
     epsilon: Fraction
     query: RequiredQuery
     parts: tuple[str, ...] = ()
+    delta: Fraction = Fraction(0)
 
     @property
     def owner(self) -> str:
@@ -73,13 +74,15 @@ def _lines_by_size(
     """Return the lines of numbers that each have the mechanism of their size; one line if all sizes share it."""
     statistic, name = cost.statistic, cost.statistic.name
     size_counts, parts = sorted(Counter(sizes).items()), drawn_parts(cost, plan)
+    if plan.is_found:
+        size_counts = [(plan.most, len(sizes))]
     queries = {size: required_query(statistic, plan, size, cost.records) for size, _ in size_counts}
     if (
         len(size_counts) > 1 and len({str(query.content) for query in queries.values()}) == 1
     ):  # sizes share one mechanism
         first, last = size_counts[0][0], size_counts[-1][0]
         return [RequiredLine(name, layer, f"{first}..{last}", len(sizes), epsilon, queries[first], parts)]
-    return [RequiredLine(name, layer, n, groups, epsilon, queries[n], parts) for n, groups in size_counts]
+    return [RequiredLine(name, layer, n, groups, epsilon, queries[n], parts, cost.delta) for n, groups in size_counts]
 
 
 def _layer_size(cost: StatedCost, plan: StatedPlan, tree: GroupTree | None, level: int) -> tuple[int, int]:
@@ -99,7 +102,7 @@ def check_lines(values: list[Any], required: list[RequiredLine]) -> list[StatedL
 def _check_line(values: Any, line: RequiredLine) -> StatedLine:
     fields = Fields(values, "a mechanism")
     name, layer = fields.text("statistic"), fields.optional_text("layer")
-    size, groups = fields.anything("size"), fields.whole("groups")
+    size, groups = fields.anything("size"), fields.take("groups", read_count, "a whole number")
     same = (name, layer, size, groups) == (line.statistic, line.layer, line.size, line.groups)
     insist(same and type(size) is type(line.size), "the mechanisms are not those of the plan's groups and statistics")
     epsilon = fields.take("epsilon", read_exact, "an exact number in text")

@@ -39,8 +39,12 @@ def connect(lines: Sequence[StatedLine], passports: Mapping[str, Any]) -> Connec
             same = content.get("epsilon") == str(required.epsilon)
             insist(same, f"{name} has another epsilon than the record states for {required.owner}")
             law = content.get("law")
-            pure = isinstance(law, dict) and not any("delta" in part for part in law.values() if isinstance(part, dict))
-            insist(pure, f"{name} has a delta, which the record of {required.owner} does not count")
+            insist(isinstance(law, dict), f"{name} has no law")
+            deltas = [part["delta"] for part in law.values() if isinstance(part, dict) and "delta" in part]
+            if required.delta:
+                same = list(law) == ["threshold"] and deltas == [str(required.delta)]
+                insist(same, f"{name} is not the threshold, at its delta, that the record states for {required.owner}")
+            insist(bool(required.delta) or not deltas, f"{name} has a delta, which {required.owner} does not count")
             connected.setdefault(name, []).append(required.owner)
             connected_digests.add(line.sha256)
     missing = tuple(line.required.owner for line in lines if line.sha256 not in connected_digests)

@@ -14,6 +14,7 @@ from inbounds.checker.fields import (
     Fields,
     NoRule,
     insist,
+    read_count,
     read_exact,
     read_exacts,
     read_flag,
@@ -34,6 +35,9 @@ RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE)
 SOURCES = {
     "csv", "parquet", "xlsx", "spss", "stata", "sas", "duckdb", "sqlite", "postgresql", "postgres", "spark", "frame",
 }  # fmt: skip
+
+FROM_DATA = "from the data"
+"""The keys of a plan whose groups are those that the data holds."""
 
 GRAND = "all"
 """The level of all groups together, which is above the columns that name a group."""
@@ -91,7 +95,7 @@ _KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 @dataclass(frozen=True)
 class StatedColumn:
-    """A declared column: a number on a grid, labels, or neither."""
+    """A declared column: a number on a grid, labels, or neither. longest: the most bytes of a key; 0 if not said."""
 
     low: Fraction = Fraction(0)
     high: Fraction = Fraction(0)
@@ -100,6 +104,7 @@ class StatedColumn:
     labels: tuple[str, ...] = ()
     other: str | None = None
     spelling: SpellingRule = AS_WRITTEN
+    longest: int = 0
 
     @property
     def width(self) -> int:
@@ -115,7 +120,7 @@ PERCENT = StatedColumn(Fraction(0), Fraction(100), Fraction(100))
 class StatedStatistic:
     """One statistic of the plan. columns: those it is about; none for a condition, two for a crosstab.
 
-    at: the shares of its quantiles; several are drawn together.
+    at: the shares of its quantiles; several are drawn together. condition: its text, if it is about one.
     """
 
     kind: str
@@ -126,6 +131,7 @@ class StatedStatistic:
     sum_to_size: bool
     margins: tuple[str, ...]
     at: tuple[Fraction, ...]
+    condition: str = ""
 
     @property
     def rule(self) -> KindRule:
@@ -160,7 +166,10 @@ class StatedHierarchy:
 
 @dataclass(frozen=True)
 class StatedPlan:
-    """The plan, with the keys and sizes of its groups. source: the kind of its source."""
+    """The plan, with the keys and sizes of its groups. source: the kind of its source.
+
+    most: the largest size of every group, if groups are those that the data holds, and keys those published; else 0.
+    """
 
     source: str
     by: tuple[str, ...]
@@ -175,6 +184,24 @@ class StatedPlan:
     keys: tuple[tuple[str, ...], ...]
     sizes: tuple[int, ...]
     delta: Fraction = Fraction(0)
+    most: int = 0
+
+    @property
+    def is_found(self) -> bool:
+        """Return whether groups are those that the data holds."""
+        return self.most > 0
+
+    @property
+    def groups_of_person(self) -> int:
+        """Return in how many groups one person counts; how many the data holds is no bound."""
+        if self.person is None:
+            return 1
+        return self.person.groups if self.is_found else min(self.person.groups, len(self.sizes))
+
+    def publishes(self, statistic: StatedStatistic) -> bool:
+        """Return whether groups are published by this number of persons."""
+        kind = "count" if self.person is None else "count_distinct"
+        return self.is_found and (statistic.kind, statistic.condition) == (kind, "true")
 
     def column(self, statistic: StatedStatistic) -> StatedColumn:
         """Return the column of a statistic of one column, or the numbers that a percentage is the mean of."""
@@ -216,14 +243,19 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
     insist(kind in SOURCES, "the source must be of a known kind")
     sizes, neighbours = fields.text("sizes"), fields.text("neighbours")
     insist((sizes, neighbours) in RELATIONS, "the plan has a relation that no release has")
-    by, count = fields.texts("by"), fields.whole("groups")
+    by, count = fields.texts("by"), fields.take("groups", read_count, "a whole number")
+    most = 0
+    if fields.has("keys"):
+        insist(fields.text("keys") == FROM_DATA and count == 0, "keys must be declared, or those from the data")
+        most = fields.whole("max_size")
+        insist(sizes == "maximum", "groups from the data have no public sizes")
     missing_key = fields.optional_text("missing_key")
     typical = fields.optional("typical", read_wholes, "whole numbers") or ()
     period = fields.optional("period", lambda value: {k: read_text(v) for k, v in read_object(value).items()}, "texts")
     columns = {name: _read_column(column) for name, column in fields.take("columns", read_object, "an object").items()}
     spellings = {name: columns[name].spelling for name in by if name in columns}
     matching = KeyMatching(by, missing_key, period or {}, spellings)
-    keys, people = _read_groups(groups, matching, count, fields.digest("keys_sha256"))
+    keys, people = _read_groups(groups, matching, count, fields.digest("keys_sha256"), most)
     credible_level = fields.take(
         "credible_level", lambda value: None if value is None else read_exact(value), "text or null"
     )
@@ -242,6 +274,7 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
         keys=keys,
         sizes=people,
         delta=_read_delta(fields, sum(people) if sizes == "public" else None),
+        most=most,
     )
     for name in ("people", "edition"):
         fields.optional_text(name)
@@ -273,23 +306,44 @@ def _read_delta(fields: Fields, known_persons: int | None) -> Fraction:
 
 
 def _read_groups(
-    values: Any, matching: KeyMatching, count: int, digest: str
+    values: Any, matching: KeyMatching, count: int, digest: str, most: int = 0
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[int, ...]]:
-    """Return keys and sizes in order; refuse them unless their digest is that of the plan."""
+    """Return keys and sizes in order; refuse them unless their digest is that of the plan.
+
+    most: the size of every group that the data holds. Such groups stand in the order of their keys, which are values of
+    records, so that no record has two of them.
+    """
     fields, by = Fields(values, "the groups"), matching.by
     columns = fields.take("keys", lambda value: {k: read_texts(v) for k, v in read_object(value).items()}, "texts")
     types = fields.take("types", lambda value: {k: read_text(v) for k, v in read_object(value).items()}, "texts")
-    sizes = fields.take("sizes", read_line, "whole numbers")
+    sizes = fields.take("sizes", _read_line_or_nothing if most else read_line, "whole numbers")
     fields.end()
     insist(len(set(by)) == len(by) and set(columns) == set(by), "the groups must have a key for each column of `by`")
+    if most:
+        insist(
+            bool(by) and set(sizes) <= {most}, "groups from the data are named by columns, and all have the same size"
+        )
+        count = len(sizes)
     insist(len(sizes) == count and all(1 <= size < LARGEST for size in sizes), "every group must have a size")
     insist(all(len(column) == count for column in columns.values()), "every group must have a key")
     keys = tuple(zip(*(columns[name] for name in by), strict=True)) if by else ((),) * count
+    if most:
+        matching.check_types(types)
+        insist(
+            all(one < other for one, other in pairwise(keys)),
+            "groups from the data must stand in the order of their keys",
+        )
+        insist(digest == sha256(json.dumps([[], []]).encode()).hexdigest(), "a plan must not state keys from the data")
+        return keys, sizes
     distinct_keys = matching.normalize(keys, types)
     insist(len(distinct_keys) == count, "no two groups may have the same key, or keys that match the same records")
     computed_digest = sha256(json.dumps([keys, sizes]).encode()).hexdigest()
     insist(computed_digest == digest, "the keys and sizes of the groups do not have the digest that the plan states")
     return keys, sizes
+
+
+def _read_line_or_nothing(value: Any) -> tuple[int, ...]:
+    return () if value == "" else read_line(value)
 
 
 def _read_column(values: Any) -> StatedColumn:
@@ -308,7 +362,9 @@ def _read_column(values: Any) -> StatedColumn:
     codes = fields.optional("codes", lambda value: {k: read_text(v) for k, v in read_object(value).items()}, "texts")
     case, trim = (fields.optional(name, read_flag, "true or false") or False for name in ("ignore_case", "trim"))
     fields.optional("missing_codes", read_texts, "a list of texts")
+    longest = fields.whole("max_length") if fields.has("max_length") else 0
     fields.end()
+    insist(not (longest and labels), "a column of labels has no longest key")
     insist(kind == "text" or not (case or trim or codes), "only a column of text says how its texts are read")
     insist(set((codes or {}).values()) <= set(labels), "a code must stand for a label")
     spelling = SpellingRule(case, trim, bool(codes))
@@ -316,7 +372,7 @@ def _read_column(values: Any) -> StatedColumn:
     insist(len(set(labels)) == len(labels) != 1, "labels must be at least two, all different")
     insist(other is None or other in labels, "`other` must be one of the labels")
     insist(kind == "text" if labels else kind in ("number", "text", "boolean"), "a column must have a known type")
-    return StatedColumn(labels=labels, other=other, spelling=spelling)
+    return StatedColumn(labels=labels, other=other, spelling=spelling, longest=longest)
 
 
 def _read_statistics(values: list[Any]) -> tuple[tuple[StatedStatistic, ...], list[str]]:
@@ -346,6 +402,7 @@ def _read_statistic(fields: Fields, kind: str) -> StatedStatistic:
     rule = RULES[kind]
     epsilon, budget_share = fields.optional_exact("epsilon"), fields.optional_exact("budget_share")
     insist(epsilon is None or budget_share is None, "a statistic must not have both an epsilon and a budget_share")
+    condition = fields.text("condition") if rule.subject == CONDITION else ""
     columns = _read_columns(fields, rule.subject)
     at = _read_shares(fields, kind)
     statistic = StatedStatistic(
@@ -358,6 +415,7 @@ def _read_statistic(fields: Fields, kind: str) -> StatedStatistic:
         and (fields.optional("sum_to_size", read_flag, "true or false") or False),
         margins=fields.texts("margins") if "margins" in rule.options else (),
         at=at,
+        condition=condition,
     )
     if fields.has("design"):
         _check_design(fields.anything("design"))
@@ -386,9 +444,8 @@ def _read_one_or_several(value: Any) -> tuple[Fraction, ...]:
 
 
 def _read_columns(fields: Fields, subject: str) -> tuple[str, ...]:
-    """Return the columns that a statistic is about. A condition is text here: no number depends on it."""
+    """Return the columns that a statistic is about; none for a condition."""
     if subject == CONDITION:
-        fields.text("condition")
         return ()
     return fields.texts("columns") if subject == CROSSED else (fields.text("column"),)
 
@@ -445,6 +502,8 @@ def _check_plan(plan: StatedPlan, whole: bool) -> None:
     insist(shared, "statistics of a plan with a delta have no epsilon of their own")
     for statistic in plan.statistics:
         _CHECKS[statistic.rule.subject](plan, statistic)
+    if plan.is_found:
+        _check_found(plan)
     hierarchy = plan.hierarchy
     if hierarchy is not None:
         grand = hierarchy.levels[0] == GRAND and GRAND not in plan.by
@@ -454,6 +513,21 @@ def _check_plan(plan: StatedPlan, whole: bool) -> None:
         rules = [statistic.rule for statistic in plan.statistics]
         has_levels = any(rule.over_groups or rule.averages or rule.of_levels for rule in rules)
         insist(not whole or has_levels, "a hierarchy must have a statistic with numbers of every level")
+
+
+def _check_found(plan: StatedPlan) -> None:
+    """Check a plan whose groups are those that the data holds."""
+    insist(plan.delta > 0, "groups from the data need a delta")
+    insist(plan.neighbours != CHANGE, "groups from the data are for persons who are added or removed")
+    simple = plan.hierarchy is None and not any(statistic.rule.over_cells for statistic in plan.statistics)
+    insist(simple, "groups from the data have no levels and no margins")
+    insist(
+        sum(map(plan.publishes, plan.statistics)) == 1, "groups from the data are published by one number of persons"
+    )
+    for k, name in enumerate(plan.by):
+        longest = plan.columns[name].longest if name in plan.columns else 0
+        fits = longest and all(1 <= len(key[k].encode()) <= longest for key in plan.keys)
+        insist(bool(fits), f"keys of {name} must be declared with their largest length, and keep it")
 
 
 def _check_number(plan: StatedPlan, statistic: StatedStatistic) -> None:

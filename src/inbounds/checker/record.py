@@ -6,7 +6,16 @@ from typing import Any
 
 from inbounds.checker.account import StatedCost, check_account
 from inbounds.checker.draws import Outputs, StatedReports, check_draws, check_reports
-from inbounds.checker.fields import Fields, insist, read_object, read_text, read_texts, refuse, sha256_of_json
+from inbounds.checker.fields import (
+    Fields,
+    insist,
+    read_count,
+    read_object,
+    read_text,
+    read_texts,
+    refuse,
+    sha256_of_json,
+)
 from inbounds.checker.levels import StatedLevels, check_levels
 from inbounds.checker.lines import StatedLine, check_lines, required_lines
 from inbounds.checker.plan import StatedPlan, read_plan
@@ -142,7 +151,7 @@ def _digest(value: Any) -> str:
 
 def _read_table(values: Any) -> StatedTable:
     fields = Fields(values, "the table")
-    table = StatedTable(fields.text("file"), fields.whole("rows"), fields.digest("sha256"))
+    table = StatedTable(fields.text("file"), fields.take("rows", read_count, "a whole number"), fields.digest("sha256"))
     fields.end()
     plain = table.file not in ("", ".", "..") and not set(table.file) & set("/\\\0")
     insist(plain, "the record names a table that is not beside it")
@@ -156,7 +165,9 @@ def _sentences(
     parts = " + ".join(format_short(cost.spent) for cost in costs)
     total = f"{parts} = {format_short(spent)}" if len(costs) > 1 else parts
     account = f"the account adds up: {total} of epsilon {format_short(plan.epsilon)}"
-    if plan.delta:
+    if plan.is_found:
+        account = f"{account}, and all of delta {format_short(plan.delta)} is for which groups are published"
+    elif plan.delta:
         account = (
             f"the account is private together: statistics of epsilon {parts} are epsilon {format_short(plan.epsilon)} "
             f"at delta {format_short(plan.delta)}"

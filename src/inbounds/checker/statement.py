@@ -30,7 +30,18 @@ def format_statement(plan: StatedPlan, spent: Fraction) -> str:
     sizes = "The size of each group is protected; only its declared maximum is public."
     if plan.public:
         sizes = "Which group a person belongs to and how large each group is are public, and not protected."
+    if plan.is_found:
+        sizes = _describe_found_groups(plan.delta)
     return f"{who}, and {bound}. {sizes}\n{_details(plan, spent)}"
+
+
+def _describe_found_groups(delta: Fraction) -> str:
+    """Write which groups are in the table, if they are those that the data holds."""
+    return (
+        "Groups are read from the data: a group is in the table only where its number of persons, with noise, exceeds "
+        "a threshold, so one that is missing may be empty, or have persons. If a person is alone in groups, any of "
+        f"these is in the table with a probability of at most {format_short(delta)}."
+    )
 
 
 def format_short(value: Fraction) -> str:
@@ -66,7 +77,8 @@ def _details(plan: StatedPlan, spent: Fraction) -> str:
     elif plan.neighbours == PERSON:
         moved = "A person who is replaced by another, or whose rows change,"
     if plan.public or plan.neighbours != CHANGE:
-        twice = format_short(2 * spent) + (", and 1 + exp(epsilon) times the delta" if plan.delta else "")
+        deltas = ", and twice the delta" if plan.is_found else ", and 1 + exp(epsilon) times the delta"
+        twice = format_short(2 * spent) + (deltas if plan.delta else "")
         text += f" {moved} is covered at twice the epsilon, {twice}."
     formed = f" The CSV file must be well formed ({WELL_FORMED}); if not, it is refused."
     return text + formed if plan.source == "csv" else text

@@ -82,9 +82,10 @@ def _parse_table(path: Path, content: bytes) -> PublishedTable:
         return PublishedTable(path.name, table.to_pydict(), written=False)
     if kind == ".json":
         rows = json.loads(content.decode("utf-8"), object_pairs_hook=_unique_fields)
-        insist(type(rows) is list and all(type(row) is dict for row in rows) and bool(rows), "the table must have rows")
+        insist(type(rows) is list and all(type(row) is dict for row in rows), "the table must have rows")
         insist(all(list(row) == list(rows[0]) for row in rows), "the rows of the table must have the same columns")
-        return PublishedTable(path.name, {name: [row[name] for row in rows] for name in rows[0]}, written=False)
+        head = rows[0] if rows else ()
+        return PublishedTable(path.name, {name: [row[name] for row in rows] for name in head}, written=False)
     insist(kind == ".csv", "a released table must be a CSV, JSON or Parquet file")
     text = content.decode("utf-8")
     head, *lines = csv.reader(io.StringIO(text, newline=""), strict=True)

@@ -15,6 +15,9 @@ DIGITS = 256
 
 WHOLE = 1 << DIGITS
 
+MOST_TOGETHER = 1 << 10
+"""Most answers whose delta is computed: the time grows with their square. More of them must add up."""
+
 MOST_POINTS = 1 << 14
 """Most points of the losses of all answers. The grids of a release are coarser, so a bound here is never larger."""
 

@@ -381,7 +381,9 @@ def _print_no_better(preview: "ReleasePreview") -> None:
 
 
 def _print_answers(plan: "Plan") -> str:
-    groups = f"{len(plan.groups)} groups by {', '.join(plan.groups.by)}" if plan.groups.by else "the whole table"
+    from inbounds.schema.text import format_groups
+
+    groups = format_groups(len(plan.groups), plan.groups.by)
     statistics = ", ".join(f"{s.name} ({s.kind} of {s.subject_text})" for s in plan.statistics)
     return f"{groups}: {statistics}"
 

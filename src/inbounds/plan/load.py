@@ -50,6 +50,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "ignore_case",
         "trim",
         "missing_codes",
+        "max_length",
     ),
     "privacy": ("epsilon", "neighbours", "delta", "persons", "allow_large_delta"),
     "design": DESIGN_FIELDS,
@@ -245,11 +246,16 @@ def parse_column(values: Any) -> Declared:
         return label_column(**{name: values[name] for name in names})
     if values.get("type") not in get_args(tree.Type):
         raise PlanError('must give low and high, or labels, or type = "number", "text" or "boolean"')
+    length = values.get("max_length", 0)
+    if "max_length" in values and (type(length) is not int or length < 1):
+        raise PlanError(f"must be a whole number of at least 1, got {length!r}", ("max_length",))
     if values["type"] == "number":
-        _only(values, "type", "missing_codes")
-        return PlainColumn("number", missing_codes=number_codes(values.get("missing_codes", ())))
-    names = _only(values, "type", *(SPELLED if values["type"] == "text" else ()))
-    return PlainColumn(values["type"], text_spelling(**{name: values[name] for name in names}))
+        _only(values, "type", "missing_codes", "max_length")
+        codes = number_codes(values.get("missing_codes", ()))
+        return PlainColumn("number", missing_codes=codes, max_length=length)
+    names = _only(values, "type", "max_length", *(SPELLED if values["type"] == "text" else ()))
+    spelling = text_spelling(**{name: values[name] for name in names if name != "max_length"})
+    return PlainColumn(values["type"], spelling, max_length=length)
 
 
 def _only(values: Values, *names: str) -> list[str]:

@@ -4,7 +4,7 @@ All of it is public. Values are exact, frozen, and validated when made. `plan.lo
 `releases.pipeline` carries them out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -15,21 +15,32 @@ from inbounds.files import canonical_json, sha256_hex
 from inbounds.ledger.population import LONGEST
 from inbounds.ledger.units import ATTO
 from inbounds.plan.hierarchy import Hierarchy, NestedGroups, build_group_tree
-from inbounds.schema.columns import ContributionBound, Declared, PrivacyUnit, check_condition
+from inbounds.schema.columns import ContributionBound, Declared, PlainColumn, PrivacyUnit, check_condition
 from inbounds.schema.condition.parser import parse
 from inbounds.schema.condition.tree import Condition
 from inbounds.schema.errors import LineIndex, PlanError, error_path
 from inbounds.schema.record_types import AboutRecord, PlanRecord, StatisticRecord
 from inbounds.schema.spelling import PLAIN, Spelling
 from inbounds.schema.text import format_number
-from inbounds.sources.groups import Groups, check_keys_not_data
+from inbounds.sources.groups import FROM_DATA, Groups, check_keys_not_data
 from inbounds.sources.open import Source
 from inbounds.statistics import STATISTICS, Count, Statistic, StatisticContext
+from inbounds.statistics.conditions import EVERYTHING, ConditionStatistic
 from inbounds.statistics.designs import ADDING, DEFAULT_OPTIONS, DESIGN_FIELDS, DesignOptions
 
 CHANGE = "change one record"
 ADD_OR_REMOVE = "add or remove one record"
 PERSON = "add or remove one person"
+
+WHY_DELTA = (
+    "that a group is published tells that somebody is in it, which no epsilon alone protects; give the delta, and "
+    "persons, how many the data is about at least"
+)
+
+KEY_COLUMN = '{ type = "text", max_length = 40 }'
+
+PUBLISHING = {False: "count", True: "count_distinct"}
+"""The kind of the statistic that publishes groups from the data: persons are records, or are told apart by an id."""
 
 LEVEL = "level"
 """The output column with the level of a row, if groups have a hierarchy."""
@@ -81,6 +92,7 @@ class Plan:
             with error_path("privacy", "epsilon"):
                 object.__setattr__(self, "epsilon", to_epsilon(self.epsilon))
             self._check_delta()
+            self._check_groups_from_data()
             check_keys_not_data(self.groups.register, self.source, self.reads)
             self._check_spellings()
             self._check_relation()
@@ -100,8 +112,13 @@ class Plan:
 
     @property
     def contribution(self) -> ContributionBound:
-        """Return how many records of one person count."""
-        return ContributionBound(self.people.max_records, min(self.people.max_groups, len(self.groups)))
+        """Return how many records of one person count. How many groups the data holds does not matter: it is data."""
+        groups = self.people.max_groups if self.groups.from_data else min(self.people.max_groups, len(self.groups))
+        return ContributionBound(self.people.max_records, groups)
+
+    def with_published(self, keys: Sequence[tuple[str, ...]]) -> "Plan":
+        """Return the plan with the groups that were published, in their order; they are no part of what it asks."""
+        return replace(self, groups=self.groups.with_keys(keys))
 
     def _check_relation(self) -> None:
         if self.people.id:
@@ -142,6 +159,46 @@ class Plan:
                     "give budget_share",
                     ("statistics", k, "epsilon"),
                 )
+
+    def _check_groups_from_data(self) -> None:
+        """Check a plan whose groups are those that the data holds."""
+        if not self.groups.from_data:
+            return
+        if not self.delta:
+            raise PlanError(f"must be given beside keys = {FROM_DATA!r}: {WHY_DELTA}", ("privacy", "delta"))
+        if self.neighbours == CHANGE:
+            message = f"must be left out beside keys = {FROM_DATA!r}: persons are added or removed"
+            raise PlanError(message, ("privacy", "neighbours"))
+        if self.hierarchy is not None:
+            raise PlanError(f"must not be given beside keys = {FROM_DATA!r}; list the groups", ("hierarchy",))
+        for k, name in enumerate(self.groups.by):
+            column = self.columns.get(name)
+            if not (isinstance(column, PlainColumn) and column.max_length):
+                message = f"must be declared with its type and max_length, such as columns.{name} = {KEY_COLUMN}"
+                raise PlanError(message, ("groups", "by", k))
+        for k, statistic in enumerate(self.statistics):
+            if statistic.over_cells:
+                message = f"must have public keys, not keys = {FROM_DATA!r}: ask for a histogram"
+                raise PlanError(message, ("statistics", k, statistic.kind))
+        if len([one for one in self.statistics if self.publishes_groups(one)]) != 1:
+            entry = f'{PUBLISHING[bool(self.people.id)]} = "{EVERYTHING}"'
+            message = f"must hold {entry} once: the number of persons decides which groups are published"
+            raise PlanError(message, ("statistics",))
+
+    def publishes_groups(self, statistic: Statistic) -> bool:
+        """Return whether groups from the data are published by this number of persons."""
+        if not (self.groups.from_data and isinstance(statistic, ConditionStatistic)):
+            return False
+        return statistic.kind == PUBLISHING[bool(self.people.id)] and statistic.condition == EVERYTHING
+
+    @property
+    def publishing_place(self) -> int | None:
+        """Return the place of the number of persons that groups from the data are published by; None without any."""
+        return next((k for k, one in enumerate(self.statistics) if self.publishes_groups(one)), None)
+
+    def draw_delta(self, statistic: Statistic) -> Fraction:
+        """Return the delta of each of its numbers: equal parts for the groups of a person, if it publishes groups."""
+        return self.delta / self.contribution.groups if self.publishes_groups(statistic) else Fraction(0)
 
     @property
     def declared_persons(self) -> int | None:
@@ -273,7 +330,7 @@ class Plan:
     def size_column(self) -> str:
         """Return the output column of the declared sizes; empty if all are the same, or if a key has that name."""
         name = "group_size" if self.groups.public else "group_maximum"
-        differ = self.hierarchy is not None or bool((self.groups.sizes != self.groups.sizes[0]).any())
+        differ = self.hierarchy is not None or len(self.groups.distinct_sizes) > 1
         return name if differ and name not in self.groups.by else ""
 
     def cells(self, statistic: Statistic) -> list[str]:
@@ -358,13 +415,17 @@ class Plan:
         """Return the epsilon of each statistic; together at most `epsilon`.
 
         With a delta they are larger by one factor: the largest for which all numbers that one person moves are together
-        (epsilon, delta)-private (`accounting.declared_answers`).
+        (epsilon, delta)-private (`accounting.declared_answers`). Of more than `MOST_ANSWERS` numbers, and where delta
+        is for groups from the data, the epsilons add up.
         """
         if not self.delta:
             return self._shared_epsilons
-        from inbounds.accounting.declared_answers import DeclaredAnswer, largest_factor
+        from inbounds.accounting.declared_answers import MOST_ANSWERS, DeclaredAnswer, largest_factor
 
         counts = [self.independent_parts(statistic) for statistic in self.statistics]
+        if self.groups.from_data or sum(counts) > MOST_ANSWERS:  # epsilons add up
+            filling = self.epsilon / sum(self._shared_epsilons, Fraction(0))
+            return tuple(own * filling for own in self._shared_epsilons)
         shared = zip(self._shared_epsilons, counts, strict=True)
         factor = largest_factor([DeclaredAnswer(own / n, n) for own, n in shared], self.epsilon, self.delta)
         assert factor is not None  # the factor 1 needs no delta
@@ -468,8 +529,8 @@ class Plan:
         record: PlanRecord = {
             "source": self.source.summary(),
             "by": list(self.groups.by),
-            "groups": len(self.groups),
-            "keys_sha256": self.groups.keys_sha256,
+            "groups": len(self.groups.declared),
+            "keys_sha256": self.groups.declared.keys_sha256,
             "sizes": "public" if self.groups.public else "maximum",
             "columns": {name: column.summary() for name, column in self.columns.items()},
             "statistics": [cast(StatisticRecord, statistic.to_json()) for statistic in self.statistics],
@@ -478,6 +539,9 @@ class Plan:
             "design": self.design.to_json(),
             "credible_level": None if self.credible_level is None else str(self.credible_level),
         }
+        if self.groups.from_data:
+            record["keys"] = FROM_DATA
+            record["max_size"] = self.groups.most
         if self.delta:
             record["delta"] = str(self.delta)
             if self.persons is not None:

@@ -25,7 +25,7 @@ from inbounds.losses import best_constant_loss, to_loss
 from inbounds.mechanism import AnyMechanism, Channel, Mechanism
 from inbounds.mechanism.bayes import find_shortest_run
 from inbounds.mechanism.expected_channel import expected_channel
-from inbounds.mechanism.laws import AnswerLaw
+from inbounds.mechanism.laws import AnswerLaw, Threshold
 from inbounds.mechanism.laws.base import RecordsLaw
 from inbounds.query import JointQuantileQuery, QuantileQuery, RangeQuery
 from inbounds.releases.vector_accuracy import SimulatedVectors, simulate_vectors
@@ -135,6 +135,9 @@ class StatisticModel:
             truths = sum(weight * node.truths for weight, node in zip(weights, nodes, strict=True))
             error = sum(weight * node.loss(loss) for weight, node in zip(weights, nodes, strict=True))
             return float(error), best_constant_loss(self.query, loss, truths)
+        if isinstance(self.mechanism.law, Threshold):  # of numbers that are published
+            channel = self.mechanism.channel()
+            return self.mechanism.law.mean_error(), best_constant_loss(channel.query, loss, channel.prior)
         prior = self.prior if self.beliefs is None else self.answer_prior(self.beliefs)
         channel = self.mechanism.channel(prior)
         return channel.loss(loss), best_constant_loss(channel.query, loss, channel.prior)

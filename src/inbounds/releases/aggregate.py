@@ -21,13 +21,15 @@ from inbounds.exact import Ints
 from inbounds.plan.plan import Plan
 from inbounds.releases.check_source import canonical_keys, check_schema, key_types, read_columns, used_columns
 from inbounds.releases.disasters import check_foreseeable
-from inbounds.schema.columns import NumberColumn
+from inbounds.schema.columns import NumberColumn, PlainColumn
 from inbounds.schema.condition import tree as language
 from inbounds.schema.errors import AggregationError, SourceError
+from inbounds.schema.text import is_period
 from inbounds.sources import csv_files
-from inbounds.sources.contributions import GROUP, NOWHERE, bound_contributions, check_person
+from inbounds.sources.contributions import GROUP, NO_KEY, NOWHERE, bound_contributions, check_person
 from inbounds.sources.engines import DuckDB, Engine, detect_engine
 from inbounds.sources.expressions import TRUE, RecordWriter
+from inbounds.sources.groups import FROM_DATA
 from inbounds.sources.open import column_names, open_table, read_table, silence_engine
 from inbounds.sources.records import (
     PERSON,
@@ -51,12 +53,19 @@ MEASURES = "measures"
 class TrueAnswers:
     """True answers as positions in each query's answers: one row per statistic (per label of a histogram).
 
-    above: those of every level above the groups, from below up, for what is drawn of levels. They never leave the
-    process, so their repr hides them.
+    above: those of every level above the groups, from below up, for what is drawn of levels. keys: of the groups that
+    the data holds, in the order of their texts, if the plan does not declare groups; also those that will not be
+    published. They never leave the process, so their repr hides them.
     """
 
     positions: tuple[Ints | ValueCounts, ...] = field(repr=False)
     above: tuple["TrueAnswers", ...] = field(default=(), repr=False)
+    keys: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
+
+    def select(self, groups: Ints) -> "TrueAnswers":
+        """Return the answers of these groups, by their places."""
+        positions = (row.select(groups) if isinstance(row, ValueCounts) else row[groups] for row in self.positions)
+        return TrueAnswers(tuple(positions), keys=tuple(self.keys[k] for k in groups.tolist()))
 
 
 @dataclass(frozen=True)
@@ -150,13 +159,17 @@ class OpenSource:
             raise AggregationError(
                 f"the engine stopped while aggregating {name}; its reason may quote data and is withheld"
             )
-        return true_answers(self.plan, raw)
+        plan, aggregates = raw
+        return replace(true_answers(plan, aggregates), keys=plan.groups.keys if plan.groups.from_data else ())
 
-    def _raw(self) -> dict[str, Any]:
+    def _raw(self) -> tuple[Plan, dict[str, Any]]:
+        """Return the plan, with the groups that the data holds if it declares none, and their aggregates."""
         if self.records is not None:
-            return aggregate(self.plan, self.records)
+            return self.plan, aggregate(self.plan, self.records)
         with canonical_records(self.plan, self.table, self.conversion) as records:
-            return aggregate(self.plan, records)
+            if self.plan.groups.from_data:
+                return aggregate_found(self.plan, records)
+            return self.plan, aggregate(self.plan, records)
 
     @cached_property
     def conversion(self) -> "Conversion":
@@ -191,7 +204,7 @@ def _rehearse(opened: OpenSource) -> None:
         try:
             records = _materialise(opened.plan, opened.table.limit(0), opened.conversion)
             try:
-                aggregate(opened.plan, records)
+                (aggregate_found if opened.plan.groups.from_data else aggregate)(opened.plan, records)
             finally:
                 records.engine.drop(records.name)
         except Exception:  # an engine's message may quote what it read
@@ -212,10 +225,25 @@ def _check(opened: OpenSource) -> None:
     with silence_engine():
         schema = dict(opened.table.schema().items())
     check_schema(plan, schema)
+    if plan.groups.from_data:
+        _check_memory(opened.table)
     if opened.records is None:
         check_foreseeable(plan, column_names(plan.source, opened.table), used_columns(plan))
     if plan.people.id:
         check_person(plan.people.id, schema[plan.people.id])
+
+
+def _check_memory(table: Any) -> None:
+    """Keep the engine from writing temporary files, which could hold keys that are not published, or refuse it."""
+    try:
+        with silence_engine():
+            detect_engine(table.get_backend()).stay_in_memory()
+    except Exception:
+        message = (
+            f"must be read by DuckDB, in a connection that wrote no temporary file yet, beside keys = {FROM_DATA!r}: "
+            "other engines keep temporary tables in files, which would hold keys that are not published"
+        )
+        raise SourceError(message, ("source",)) from None
 
 
 # --- canonical records --------------------------------------------------------------------------------------
@@ -324,6 +352,8 @@ def _keys(plan: Plan, table: Any) -> dict[str, Any]:
 def _layout(plan: Plan, table: Any, engine: str) -> RecordLayout:
     forms = {name: choose_form(plan.columns[name], table[name].type(), engine) for name in used_columns(plan)}
     kinds = {name: table[name].type() for name in plan.groups.by}
+    if plan.groups.from_data:
+        return RecordLayout(forms, None, kinds)
     keys = {name: tuple(dict.fromkeys(_key_digits(plan, k, kinds[name]))) for k, name in enumerate(plan.groups.by)}
     return RecordLayout(forms, keys, kinds)
 
@@ -346,6 +376,9 @@ def _may_be_dates(kind: Any) -> bool:
 
 def _keep_with_codes(engine: Engine, name: str, sql: str, columns: Sequence[str], layout: RecordLayout) -> None:
     """Store a query's columns, with the position of each key among the declared ones instead of its text."""
+    if layout.keys is None:  # groups that the data holds: the keys stay texts in digits
+        engine.keep(name, sql)
+        return
     tables = [f"{name}_k{j}" for j in range(len(layout.keys))]
     for table, texts in zip(tables, layout.keys.values(), strict=True):
         engine.load(table, {"text_": texts, "place_": range(len(texts))})
@@ -381,8 +414,71 @@ def aggregate(plan: Plan, records: CanonicalRecords) -> dict[str, Any]:
     return _by_group(plan, results)
 
 
+def aggregate_found(plan: Plan, records: CanonicalRecords) -> tuple[Plan, dict[str, Any]]:
+    """Compute every measure for the groups that the data holds; return the plan with these groups, by their texts.
+
+    A record's group is a function of the record, and the records that count for a person are functions of that person's
+    records: both before any key is compared with those of others. Keys that no table could show are left out.
+    """
+    engine, named, counted, places = (
+        records.engine,
+        *(f"{records.name}_{end}" for end in ("named", "counted", "places")),
+    )
+    try:
+        engine.keep(named, write_contributions(plan, records, ""))
+        texts = engine.fetch_texts(f"SELECT DISTINCT {GROUP} FROM {named} WHERE {GROUP} <> {NO_KEY}")
+        keys = {key: text for text in texts if (key := _read_key(plan, text)) is not None}
+        found = plan.with_published(sorted(keys))
+        columns: dict[str, Any] = {"text_": [keys[key] for key in found.groups.keys], PLACE: range(len(keys))}
+        engine.load(places, columns if keys else {"text_": [NO_KEY], PLACE: [NOWHERE]})
+        values = ", ".join(f"v{k}" for k in range(len(plan.statistics)))
+        engine.keep(
+            counted,
+            f"SELECT CAST(COALESCE({places}.{PLACE}, {NOWHERE}) AS BIGINT) AS {GROUP}, {values} FROM {named} AS named_ "
+            f"LEFT JOIN {places} ON named_.{GROUP} = {places}.text_",
+        )
+        results = {name: engine.fetch(sql) for name, sql in _statements(found, engine, counted).items()}
+    finally:
+        with suppress(Exception):
+            for table in (named, counted, places):
+                engine.drop(table)
+    return found, _by_group(found, results)
+
+
+PLACE = "place_"
+"""The column with the place of a group that the data holds."""
+
+
+def _read_key(plan: Plan, text: str) -> tuple[str, ...] | None:
+    """Return the key that is written in digits; None if it is not printable text, or not a period of its column."""
+    try:
+        key = tuple(bytes.fromhex(digits).decode() for digits in text.split(KEY_END)[:-1])
+    except ValueError:
+        return None
+    periods = (plan.groups.period.get(name) for name in plan.groups.by)
+    pairs = zip(key, periods, strict=True)
+    fits = all(period is None or part == plan.groups.missing_key or is_period(part, period) for part, period in pairs)
+    return key if fits and all(part.isprintable() for part in key) else None
+
+
+KEY_END = "Z"
+"""A letter that is no digit, behind the digits of each column of a key: every collation tells it from them."""
+
+
+def _write_key(plan: Plan) -> str:
+    """Write SQL for the key of a record in digits; that of no group if a part is missing, empty or too long."""
+    parts, bounds = [f"r.t{j}" for j in range(len(plan.groups.by))], []
+    for part, name in zip(parts, plan.groups.by, strict=True):
+        column = plan.columns[name]
+        assert isinstance(column, PlainColumn)
+        bounds += [f"{part} IS NOT NULL", f"{part} <> ''", f"LENGTH({part}) <= {2 * column.max_length}"]
+    key = " || ".join(f"{part} || '{KEY_END}'" for part in parts)
+    return f"CASE WHEN {' AND '.join(bounds)} THEN {key} ELSE {NO_KEY} END"
+
+
 def _group_table(plan: Plan, layout: RecordLayout) -> dict[str, Any]:
     """Return the declared groups, each by the positions of its keys."""
+    assert layout.keys is not None
     columns = dict[str, Any]({GROUP: range(len(plan.groups))})
     for k, name in enumerate(plan.groups.by):
         place = {digits: i for i, digits in enumerate(layout.keys[name])}
@@ -391,25 +487,31 @@ def _group_table(plan: Plan, layout: RecordLayout) -> dict[str, Any]:
 
 
 def write_contributions(plan: Plan, records: CanonicalRecords, groups: str) -> str:
-    """Write SQL for one row per record: its group, or `NOWHERE`, and one whole number per statistic."""
+    """Write SQL for one row per record: its group, or `NOWHERE`, and one whole number per statistic.
+
+    groups: the table of declared groups. Groups that the data holds are named by their keys instead.
+    """
     layout, engine = records.layout, records.engine
     writer = RecordWriter(layout, engine.real)
     numbers = [f"v{k}" for k in range(len(plan.statistics))]
     values = [f"CAST({_number(plan, one, writer)} AS BIGINT) AS v{k}" for k, one in enumerate(plan.statistics)]
-    keys = [layout.key(name) for name in plan.groups.by]
-    group = f"COALESCE({groups}.{GROUP}, {NOWHERE})" if keys else "0"
-    joined = f" LEFT JOIN {groups} ON {' AND '.join(f'{groups}.{key} = r.{key}' for key in keys)}" if keys else ""
+    if plan.groups.from_data:
+        group, joined, nowhere, kind = _write_key(plan), "", NO_KEY, engine.text
+    else:
+        keys = [layout.key(name) for name in plan.groups.by]
+        group, nowhere, kind = f"COALESCE({groups}.{GROUP}, {NOWHERE})" if keys else "0", str(NOWHERE), "BIGINT"
+        joined = f" LEFT JOIN {groups} ON {' AND '.join(f'{groups}.{key} = r.{key}' for key in keys)}" if keys else ""
     conditions = [f"{writer.truth(plan.condition)} = {TRUE}"] if plan.condition is not None else []
     conditions += [f"r.{PERSON} IS NOT NULL"] if plan.people.id else []
-    group_number = f"CASE WHEN {' AND '.join(conditions)} THEN {group} ELSE {NOWHERE} END" if conditions else group
+    counting_group = f"CASE WHEN {' AND '.join(conditions)} THEN {group} ELSE {nowhere} END" if conditions else group
     person = [f"r.{PERSON} AS {PERSON}"] if plan.people.id else []
-    selected = ", ".join([*person, f"CAST({group_number} AS BIGINT) AS {GROUP}", *values])
+    selected = ", ".join([*person, f"CAST({counting_group} AS {kind}) AS {GROUP}", *values])
     sql = f"SELECT {selected} FROM {records.name} AS r{joined}"
     if not plan.people.id:
         return sql
     most, once = plan.contribution, [f"v{k}" for k, statistic in enumerate(plan.statistics) if statistic.once]
-    groups_counted = most.groups if most.groups < len(plan.groups) else 0
-    return bound_contributions(engine, f"({sql}) AS own", numbers, most.records, groups_counted, once)
+    groups_counted = most.groups if plan.groups.from_data or most.groups < len(plan.groups) else 0
+    return bound_contributions(engine, f"({sql}) AS own", numbers, most.records, groups_counted, once, nowhere)
 
 
 def _number(plan: Plan, statistic: Statistic, writer: RecordWriter) -> str:

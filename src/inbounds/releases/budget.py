@@ -36,7 +36,7 @@ class BudgetLine:
     """One line of the budget: a statistic, what it spends, and the epsilon at which each of its numbers is drawn.
 
     records: how many records one person moves each number by at that epsilon. layered: how a statistic in layers
-    shares the epsilon among them.
+    shares the epsilon among them. delta: of each number, if it publishes groups from the data.
     """
 
     statistic: Statistic
@@ -45,6 +45,7 @@ class BudgetLine:
     reason: str
     records: int = 1
     layered: LayeredStatistic | None = None
+    delta: Fraction = Fraction(0)
 
     @property
     def statistic_epsilon(self) -> Fraction:
@@ -60,7 +61,7 @@ def plan_budget(plan: Plan) -> list[BudgetLine]:
         drawn_at, reason = draw_epsilon(statistic, plan.groups.public, plan.neighbours, spent, person, by_unit)
         records = 1 if by_unit or statistic.once else person.records
         layers = plan_layers(plan, statistic, drawn_at) if plan.is_layered(statistic) else None
-        lines.append(BudgetLine(statistic, spent, drawn_at, reason, records, layers))
+        lines.append(BudgetLine(statistic, spent, drawn_at, reason, records, layers, plan.draw_delta(statistic)))
     return lines
 
 

@@ -96,7 +96,10 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
         if period and not (kind.is_string() or kind.is_date() or kind.is_timestamp()):
             message = f"must be about dates, times or texts, but {name!r} is {kind}"
             raise SourceError(message, ("groups", "period", name))
-        forms.append(canonical_keys(plan, k, kind))
+        if plan.groups.from_data:
+            _check_type(plan, name, kind)
+        else:
+            forms.append(canonical_keys(plan, k, kind))
     if forms and len(set(zip(*forms, strict=True))) < len(plan.groups):
         raise SourceError("must be different values of their columns", KEYS)
 

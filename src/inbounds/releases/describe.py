@@ -17,7 +17,7 @@ from inbounds.plan.plan import CHANGE
 from inbounds.releases.charge_session import format_population_state
 from inbounds.releases.public_page import make_title
 from inbounds.schema.record_types import ReleaseRecord
-from inbounds.schema.text import format_number
+from inbounds.schema.text import format_groups, format_number
 
 TO_COMPLETE = "TO COMPLETE:"
 """The beginning of what a person must write."""
@@ -110,7 +110,7 @@ def slug(text: str) -> str:
 def _description(record: ReleaseRecord) -> str:
     plan = record["plan"]
     names = ", ".join(statistic["name"] for statistic in plan["statistics"])
-    where = f"for {plan['groups']} groups by {', '.join(plan['by'])}" if plan["by"] else "for all records together"
+    where = f"for {format_groups(plan['groups'], plan['by'])}"
     edition = f"edition {plan['edition']}" if plan.get("edition") else ""
     notes = record.get("about", {}).get("notes", "")
     return _lines([f"{names} {where}", edition, notes])
@@ -133,8 +133,9 @@ def _domain(record: ReleaseRecord) -> str:
 def _unprotected(record: ReleaseRecord) -> list[str]:
     plan = record["plan"]
     sizes = "the number of records in each group" if plan["sizes"] == "public" else ""
+    groups = "" if "keys" in plan else "which groups there are, "
     return [
-        "Everything in the plan is public: which groups there are, bounds and labels of columns, largest sizes",
+        f"Everything in the plan is public: {groups}bounds and labels of columns, largest sizes",
         sizes and f"Public and not protected: {sizes}",
         "" if "unit" in plan else "Each record counts as one person; a person with several records is protected less",
     ]

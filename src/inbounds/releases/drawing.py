@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,7 +32,7 @@ BLOCK_OF_COUNTS = 1 << 20
 
 def _check_header(document: Document) -> Document:
     """Return the header of a stored draw; refuse unknown fields."""
-    known = dict.fromkeys(("mechanisms_sha256", "lengths", "key_types", "outputs_sha256"))
+    known = dict.fromkeys(("mechanisms_sha256", "lengths", "key_types", "keys", "outputs_sha256"))
     refuse_unknown_fields(document.content, known, "the stored draw", LedgerError)
     return document
 
@@ -74,22 +75,61 @@ class IndependentDraw:
         return build_table(self.designed, rows)
 
 
-def draw_rows(
+@dataclass(frozen=True)
+class PublishedRows:
+    """The rows of the groups that were published, of those that the data holds; of the others nothing is kept."""
+
+    keys: tuple[tuple[str, ...], ...]
+    rows: tuple[Ints, ...] = field(repr=False)
+
+
+def draw_published(
     designed: ReleaseDesign, truths: TrueAnswers, *, draws: Draws = system_entropy, progress: Progress = ignore_progress
+) -> PublishedRows:
+    """Draw the number of persons of every group that the data holds, and of those published everything else.
+
+    Progress tells nothing of how many groups there are.
+    """
+    plan = designed.workload.plan
+    place = plan.publishing_place
+    assert place is not None
+    progress("drawing", 0, 1)
+    persons = truths.positions[sum(len(plan.drawn_columns(one)) for one in plan.statistics[:place])]
+    assert not isinstance(persons, ValueCounts)
+    numbers = _draw_answers(designed.designs[place][0].mechanism, persons, draws)
+    published = np.flatnonzero(numbers)
+    own = designed.with_published([truths.keys[k] for k in published.tolist()])
+    rows = draw_rows(own, truths.select(published), draws=draws, drawn={place: numbers[published]})
+    progress("drawing", 1, 1)
+    return PublishedRows(own.workload.plan.groups.keys, tuple(rows))
+
+
+def draw_rows(
+    designed: ReleaseDesign,
+    truths: TrueAnswers,
+    *,
+    draws: Draws = system_entropy,
+    progress: Progress = ignore_progress,
+    drawn: Mapping[int, Ints] = MappingProxyType({}),
 ) -> list[Ints]:
-    """Draw for every statistic the rows of its own numbers and of the sums beside them, then those of every level."""
+    """Draw for every statistic the rows of its own numbers and of the sums beside them, then those of every level.
+
+    drawn: the row of a statistic that was drawn before, by its place.
+    """
     plan, rows, truth_iterator = designed.workload.plan, list[Ints](), iter(truths.positions)
     planned, done = designed.workload.numbers, 0
     progress("drawing", done, planned)
     for k, statistic in enumerate(plan.statistics):
         positions = [next(truth_iterator) for _ in plan.drawn_columns(statistic)]
-        drawn: Iterable[Ints]
-        if isinstance(designed.designs[k][0].mechanism.law, JointLaw):
-            drawn = _draw_together(designed.workload, designed.designs[k], positions[0], draws)
+        own_rows: Iterable[Ints]
+        if k in drawn:
+            own_rows = [drawn[k]]
+        elif isinstance(designed.designs[k][0].mechanism.law, JointLaw):
+            own_rows = _draw_together(designed.workload, designed.designs[k], positions[0], draws)
         else:
-            drawn = (_draw_outputs(designed.workload, designed.designs[k], own, draws) for own in positions)
+            own_rows = (_draw_outputs(designed.workload, designed.designs[k], own, draws) for own in positions)
         sums = _draw_sums(designed, k, positions, draws) if plan.adds_up(statistic) else ()
-        for row in chain(drawn, sums):
+        for row in chain(own_rows, sums):
             rows.append(row)
             done += len(row)
             progress("drawing", done, planned)
@@ -141,7 +181,7 @@ def _draw_quantiles(
 ) -> Ints:
     """Draw quantiles in blocks of groups, so that the histograms of all groups are never in memory at once."""
     rows = max(1, BLOCK_OF_COUNTS // (mechanism.query.width + 1))
-    blocks = [members[start : start + rows] for start in range(0, len(members), rows)]
+    blocks = [members[start : start + rows] for start in range(0, max(len(members), 1), rows)]
     return np.concatenate([mechanism.draw(truths.histograms(block), draws) for block in blocks])
 
 
@@ -150,22 +190,33 @@ class Draw:
     """The drawn outputs of a release.
 
     mechanisms_sha256: the digest of all mechanisms, which are needed to read the outputs. key_types: the types of the
-    columns that name a group; they are stored because a record may be written later, when no data is open.
+    columns that name a group; they are stored because a record may be written later, when no data is open. keys: of
+    the groups that were published, if the plan declares none; nothing is stored of any other.
     """
 
     mechanisms_sha256: str
     rows: tuple[Ints, ...] = field(repr=False)
     key_types: Mapping[str, str] = field(default_factory=dict)
+    keys: tuple[tuple[str, ...], ...] | None = None
 
     @staticmethod
-    def from_rows(drawing: DrawMethod, rows: Sequence[Ints], key_types: Mapping[str, str]) -> "Draw":
+    def from_rows(
+        drawing: DrawMethod,
+        rows: Sequence[Ints],
+        key_types: Mapping[str, str],
+        keys: tuple[tuple[str, ...], ...] | None = None,
+    ) -> "Draw":
         """Build the draw of a method from its rows."""
-        return Draw(_digest(drawing), tuple(rows), key_types)
+        return Draw(_digest(drawing), tuple(rows), key_types, keys)
 
     def to_bytes(self) -> bytes:
-        """Write an envelope in one line, then the outputs; every draw of a plan has the same number of bytes."""
+        """Write an envelope in one line, then the outputs; every draw of declared groups has the same number of bytes.
+
+        The number of groups from the data that were published is part of what is released.
+        """
         outputs = b"".join(row.astype("<i8").tobytes() for row in self.rows)
-        header = {
+        header: dict[str, Any] = {} if self.keys is None else {"keys": [list(key) for key in self.keys]}
+        header |= {
             "mechanisms_sha256": self.mechanisms_sha256,
             "lengths": list(map(len, self.rows)),
             "key_types": dict(self.key_types),
@@ -187,7 +238,8 @@ class Draw:
             )
         ends = np.cumsum(header["lengths"])
         rows = np.split(np.frombuffer(outputs, "<i8").astype(np.int64), ends[:-1])
-        return Draw(header["mechanisms_sha256"], tuple(rows), header["key_types"])
+        keys = tuple(map(tuple, header["keys"])) if "keys" in header else None
+        return Draw(header["mechanisms_sha256"], tuple(rows), header["key_types"], keys)
 
 
 def _digest(drawing: DrawMethod) -> str:

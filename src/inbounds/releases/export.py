@@ -309,7 +309,7 @@ def _exactness(record: ReleaseRecord, table: Any) -> Iterator[Line]:
     yield (("number", size, "how many", "expected error", "error of a fixed guess"),)
     for line in record["mechanisms"]:
         yield (_line_name(line), line["size"], line["groups"], line["expected_error"], line.get("constant_error"))
-    sums = [] if plan["groups"] == 1 else [one for one in estimate_totals(record, table) if one.sum is not None]
+    sums = [] if plan["groups"] <= 1 else [one for one in estimate_totals(record, table) if one.sum is not None]
     if sums:
         yield Heading("Totals over all groups")
         yield ("Estimated from the released numbers without bias. Adding up the table would add its bias too.",)

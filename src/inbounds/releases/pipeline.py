@@ -38,7 +38,7 @@ from inbounds.releases.charge_session import (
 )
 from inbounds.releases.csvw import build_metadata, metadata_path
 from inbounds.releases.disasters import check_confirmed
-from inbounds.releases.drawing import Draw, DrawMethod, IndependentDraw
+from inbounds.releases.drawing import Draw, DrawMethod, IndependentDraw, draw_published
 from inbounds.releases.passports import find_mechanism, write_passports
 from inbounds.releases.recompute import recompute_table
 from inbounds.releases.record import build_record, describe_composition, plan_statement
@@ -489,9 +489,12 @@ def draw_table(
     if draw_bytes is None:
         new_draw = _draw(prepared, progress).to_bytes()
         draw_bytes = session.store_draw(charge, new_draw)
-    draw = Draw.from_bytes(draw_bytes, prepared.method)
-    content = prepared.method.answers(draw.rows)
-    record = build_record(prepared.design.designed, prepared.design.useless, content, draw.key_types)
+    draw, method, designed = Draw.from_bytes(draw_bytes, prepared.method), prepared.method, prepared.design.designed
+    if draw.keys is not None:
+        designed = designed.with_published(draw.keys)
+        method = IndependentDraw(designed)
+    content = method.answers(draw.rows)
+    record = build_record(designed, prepared.design.useless, content, draw.key_types)
     table = to_arrow_table(content.columns)
     return session.store_table(charge, table, record, drawn=draw_bytes == new_draw)
 
@@ -504,6 +507,10 @@ def _draw(prepared: PreparedTable, progress: Progress) -> Draw:
         progress("aggregating", 0, 1)
         truths = source.aggregate()
         progress("aggregating", 1, 1)
+    designed = prepared.design.designed
+    if designed.workload.plan.groups.from_data:
+        published = draw_published(designed, truths, progress=progress)
+        return Draw.from_rows(prepared.method, published.rows, key_types, published.keys)
     return Draw.from_rows(prepared.method, prepared.method.draw(truths, progress), key_types)
 
 

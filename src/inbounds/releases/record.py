@@ -3,6 +3,7 @@
 import math
 import platform
 import secrets
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -11,16 +12,19 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, cast
 
 from inbounds import __version__
+from inbounds.catalog.unknown_groups import threshold
 from inbounds.mechanism.codec import query_to_json
 from inbounds.mechanism.json_values import format_integers
+from inbounds.mechanism.laws import Threshold
 from inbounds.plan.plan import CHANGE, PERSON, Plan
-from inbounds.query import RangeQuery
+from inbounds.query import RangeQuery, count
 from inbounds.releases.accuracy import describe_low_coverage
 from inbounds.releases.budget import BudgetLine
 from inbounds.releases.check_source import list_compared_texts, used_columns
 from inbounds.releases.usefulness import UselessStatistic
 from inbounds.releases.workload import ReleaseDesign, TableContent, level_names, output_query
 from inbounds.report.wording import ANY_SCALE, INDEPENDENT_RECORDS
+from inbounds.schema.columns import PlainColumn
 from inbounds.schema.condition import tree
 from inbounds.schema.record_types import (
     BudgetRecord,
@@ -101,6 +105,8 @@ def _account(entry: BudgetLine) -> BudgetRecord:
     }
     if entry.layered is not None:
         record["layers"] = {name: str(entry.drawn_at * share) for name, share in entry.layered.shares}
+    if entry.delta:
+        record["draw_delta"] = str(entry.delta)
     return record
 
 
@@ -200,7 +206,8 @@ def plan_statement(plan: Plan) -> str:
     """Write the guarantee of a plan without formulas: the promise in two sentences, then a line of details."""
     person = plan.people.summary() if plan.people.id else None
     spent, delta = plan.total_epsilon, plan.delta
-    return format_plan_guarantee(plan.groups.public, plan.neighbours, spent, plan.source.kind, person, delta)
+    found, kind = plan.groups.from_data, plan.source.kind
+    return format_plan_guarantee(plan.groups.public, plan.neighbours, spent, kind, person, delta, found=found)
 
 
 def format_plan_guarantee(
@@ -210,8 +217,13 @@ def format_plan_guarantee(
     kind: str,
     person: PersonRecord | None = None,
     delta: Fraction = Fraction(0),
+    *,
+    found: bool = False,
 ) -> str:
-    """Write the guarantee from public sizes, neighbours, the epsilon spent, the kind of source and the privacy unit."""
+    """Write the guarantee from public sizes, neighbours, the epsilon spent, the kind of source and the privacy unit.
+
+    found: groups are those that the data holds.
+    """
     factor, epsilon = f"{math.exp(float(spent)):.4g}", f"epsilon {format_number(spent)}"
     unit = (
         "Each row counts as one person" if person is None else f"All rows with the same {person['id']} are one person"
@@ -227,8 +239,15 @@ def format_plan_guarantee(
             f"{unit}, and any table that can be published is at most {factor} times as likely as it would be if "
             f"{change} ({epsilon})."
         )
-    details = " ".join(_promise_details(public, neighbours, spent, kind, person, delta))
-    return f"{promise} {SIZES_PUBLIC if public else SIZES_PROTECTED}\n{details}"
+    details = " ".join(_promise_details(public, neighbours, spent, kind, person, delta, found))
+    sizes = SIZES_PUBLIC if public else SIZES_PROTECTED
+    if found:
+        sizes = (
+            "Groups are read from the data: a group is in the table only where its number of persons, with noise, "
+            "exceeds a threshold, so one that is missing may be empty, or have persons. If a person is alone in "
+            f"groups, any of these is in the table with a probability of at most {format_number(delta)}."
+        )
+    return f"{promise} {sizes}\n{details}"
 
 
 SIZES_PUBLIC = "Which group a person belongs to and how large each group is are public, and not protected."
@@ -247,7 +266,7 @@ def _describe_change(public: bool, neighbours: str) -> str:
 
 
 def _promise_details(
-    public: bool, neighbours: str, spent: Fraction, kind: str, person: PersonRecord | None, delta: Fraction
+    public: bool, neighbours: str, spent: Fraction, kind: str, person: PersonRecord | None, delta: Fraction, found: bool
 ) -> Iterator[str]:
     """Write what the promise means by a row and a person, and the changes that it covers at twice the epsilon."""
     yield "A row is a record that the source's reader delivers."
@@ -259,7 +278,8 @@ def _promise_details(
             f"and values of {name} are compared byte by byte."
         )
     twice = f"covered at twice the epsilon, {format_number(2 * spent)}"
-    twice += ", and 1 + exp(epsilon) times the delta" if delta else ""
+    if delta:
+        twice += ", and twice the delta" if found else ", and 1 + exp(epsilon) times the delta"
     if public:
         yield f"A person who moves from one group to another is {twice}."
     elif neighbours == PERSON:
@@ -384,14 +404,41 @@ def _describe_adding_up(plan: Plan) -> list[str]:
 
 
 def _describe_keys(plan: Plan) -> list[str]:
-    """Describe how records are assigned to groups, if the plan has periods or a key for missing values."""
+    """Describe how records are assigned to groups, if the plan has periods, a key for missing values, or no keys."""
     periods = plan.groups.period.items()
     none = "" if plan.groups.missing_key else "; one that has none, or text not written like 2024-01-31, is in no group"
     lines = [f"{name}: a record's group is the {period} of its date or time{none}" for name, period in periods]
     if plan.groups.missing_key:
         none = "no date" if plan.groups.period else "no value"
         lines.append(f"groups: a record with {none}, or an empty one, has the key {plan.groups.missing_key}")
+    if plan.groups.from_data:
+        lengths = [(name, cast(PlainColumn, plan.columns[name]).max_length) for name in plan.groups.by]
+        bytes_of = ", ".join(f"{name} {length}" for name, length in lengths)
+        lines.append(
+            f"groups: read from the data; a record whose key is longer than {bytes_of} bytes, or no printable text, is "
+            "in no group"
+        )
+        lines += _describe_threshold(plan)
     return lines
+
+
+def _describe_threshold(plan: Plan) -> list[str]:
+    """Describe how many persons a group needs to be published."""
+    place = plan.publishing_place
+    assert place is not None
+    statistic, most = plan.statistics[place], plan.groups.most
+    epsilon = plan.epsilons[place] / plan.contribution.groups
+    law = threshold(count(most), epsilon, plan.draw_delta(statistic)).law
+    assert isinstance(law, Threshold)
+    persons = [bisect_left(range(2 * law.bound + 2), share, key=law.chance) for share in SHARES]
+    return [
+        f"{statistic.name}: a group of {persons[0]} persons is published half of the time, one of {persons[1]} with a "
+        f"probability of 0.95, one of {2 * law.bound + 1} always; a published number is off by at most {law.bound}"
+    ]
+
+
+SHARES = (Fraction(1, 2), Fraction(19, 20))
+"""Probabilities of being published for which a record says how many persons a group needs."""
 
 
 SAME = {"ignore_case": "in large and small letters", "trim": "with and without spaces at the ends"}
@@ -447,6 +494,8 @@ def _describe_spending(entry: BudgetLine) -> str:
         f""
         f"{format_number(entry.drawn_at)}"
     )
+    if entry.delta:
+        text += f" and delta {format_number(entry.delta)}, which decides whether its group is published"
     if entry.layered is None:
         return f"{text} ({entry.reason})"
     shares = [f"{format_number(entry.drawn_at * share)} for {name}" for name, share in entry.layered.shares]
@@ -457,6 +506,8 @@ def describe_composition(plan: Plan, entries: list[BudgetLine] | tuple[BudgetLin
     """Describe the account line by line: the epsilon of each statistic, and why the total covers all groups."""
     lines = [_describe_spending(entry) for entry in entries]
     groups = f"{len(plan.groups)} groups" if len(plan.groups) > 1 else "one group"
+    if plan.groups.from_data:
+        groups = "groups from the data"
     most = plan.contribution.groups
     apart = "no record is in two of them, so they cost no more than one (parallel composition)"
     if most > 1:
@@ -467,6 +518,8 @@ def describe_composition(plan: Plan, entries: list[BudgetLine] | tuple[BudgetLin
 
 def _describe_total(plan: Plan) -> str:
     whole = format_number(plan.epsilon)
+    if plan.groups.from_data:
+        return f"add up: all of {whole} spent, and all of delta {format_number(plan.delta)} by the numbers of persons"
     if not plan.delta:
         return f"add up: {format_number(plan.total_epsilon)} of {whole} spent"
     added = format_number(sum(plan.epsilons, Fraction(0)))

@@ -15,7 +15,7 @@ from inbounds.report import svg
 from inbounds.report.notebook import render_notebook
 from inbounds.report.templates import pick_evenly, property_codes, render_template
 from inbounds.schema.record_types import BudgetRecord, MechanismRecord, ReleaseRecord
-from inbounds.schema.text import format_number, split_statement
+from inbounds.schema.text import format_groups, format_number, split_statement
 
 SHOWN_ROWS = 200
 """Most rows of the released table on the page; the file holds all of them."""
@@ -33,7 +33,7 @@ def page(record: ReleaseRecord, released: Any = None) -> str:
     promise, details = split_statement(record["statement"])
     shown = {
         "title": f"Private release of {plan['source']['name']}",
-        "groups": f"{plan['groups']} groups by {', '.join(plan['by'])}" if plan["by"] else "the whole table",
+        "groups": format_groups(plan["groups"], plan["by"]),
         "spent": epsilon["spent"],
         "total": epsilon["total"],
         "at_delta": f" at delta {epsilon['delta']}" if "delta" in epsilon else "",

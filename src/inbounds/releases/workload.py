@@ -77,16 +77,18 @@ class Workload:
         cls, plan: Plan, entries: tuple[BudgetLine, ...], typical: tuple[int, ...], parts: Floats | Ints
     ) -> "Workload":
         """Build the workload of a budget. typical: of one declared group. parts: how many of them each group has."""
-        distinct, place = np.unique(plan.groups.sizes, return_inverse=True)
+        distinct = np.array(plan.groups.distinct_sizes)
+        place = np.searchsorted(distinct, plan.groups.sizes)
         order = np.argsort(place, kind="stable")
-        members = np.split(order, np.cumsum(np.bincount(place))[:-1])
+        members = np.split(order, np.cumsum(np.bincount(place, minlength=len(distinct)))[:-1])
         requests, layers = [], []
         for k, entry in enumerate(entries):
             with plan.with_line_numbers(), error_path("statistics", k, entry.statistic.kind):
                 options = plan.design_options(entry.statistic)
                 statistic, context = entry.statistic, plan.context
                 queries = [query_for_person(statistic, context, int(size), entry.records) for size in distinct]
-                requests.append(tuple(DesignRequest(query, entry.statistic_epsilon, options) for query in queries))
+                epsilon, delta = entry.statistic_epsilon, entry.delta
+                requests.append(tuple(DesignRequest(query, epsilon, options, delta) for query in queries))
                 sums = () if entry.layered is None else entry.layered.sums
                 layers.append(tuple(layer_design_request(statistic, context, layer, entry.drawn_at) for layer in sums))
         likely = [tuple(round(one * float(parts[nodes].mean())) for one in typical) for nodes in members]
@@ -193,6 +195,10 @@ class ReleaseDesign:
             rows = zip(*together, strict=True) if any(together) else [row]
             found |= dict(zip(statistic.error_cells(plan.context), rows, strict=True))
         return found
+
+    def with_published(self, keys: Sequence[tuple[str, ...]]) -> "ReleaseDesign":
+        """Return the same design for the groups that were published; mechanisms do not depend on them."""
+        return replace(self, workload=Workload.from_plan(self.workload.plan.with_published(keys)))
 
     @classmethod
     def from_workload(
@@ -497,6 +503,8 @@ def _accuracy(
     errors, low, high = (np.empty(len(workload.plan.groups)) for _ in range(3))
     has_interval = workload.plan.has_interval(workload.plan.statistics[k])
     for s, members in enumerate(workload.members):
+        if not len(members):  # no group was published
+            continue
         model, group_outputs = designed.model(k, s), [outputs[members] for outputs in drawn]
         expected = designed.expected[k][s]
         if model.quantiles:
@@ -516,7 +524,7 @@ def _beliefs(designed: ReleaseDesign, outputs: Sequence[dict[str, Ints]]) -> Bel
     """Return what is believed about the sizes of all groups, given the count of each if the plan publishes it."""
     workload = designed.workload
     priors, counted = [workload.size_beliefs(size) for size in workload.sizes], workload.plan.total_count_place
-    if counted is None:
+    if counted is None or not len(workload.plan.groups):
         return priors
     (counts,) = outputs[counted].values()
     return [

@@ -17,7 +17,7 @@ from inbounds.report.templates import render_template
 PARTS = (
     *("exact", "json", "graphs", "query", "laws", "plane", "response", "blocks", "quantiles"),
     *("claims", "passport", "approximate"),
-    *("ledger", "release", "queries", "together", "account", "cells", "record", "judge"),
+    *("ledger", "release", "queries", "together", "found", "account", "cells", "record", "judge"),
 )
 """The files of the checker; each uses only those before it."""
 

@@ -15,7 +15,7 @@ from inbounds.schema.condition import tree
 from inbounds.schema.errors import PlanError, error_path
 from inbounds.schema.record_types import ColumnRecord, PersonRecord
 from inbounds.schema.spelling import PLAIN, Spelling, check_different
-from inbounds.schema.text import find_close, fold_text, to_list, to_text
+from inbounds.schema.text import LONGEST_TEXT, find_close, fold_text, to_list, to_text
 
 LARGEST = 1 << 53
 """Bounds and group sizes lie below this, where floats are still exact."""
@@ -117,20 +117,29 @@ class LabelColumn:
 
 @dataclass(frozen=True)
 class PlainColumn:
-    """A number, text or boolean that only conditions and groups use."""
+    """A number, text or boolean that only conditions and groups use.
+
+    max_length: the most bytes of a value as UTF-8 text, where the column names groups that the data holds; records with
+    a longer value are in no group. 0 if it names no such groups.
+    """
 
     type: tree.Type
     spelling: Spelling = PLAIN
     missing_codes: tuple[CodeRange, ...] = ()
+    max_length: int = 0
 
     def __post_init__(self) -> None:
         if self.type not in ("number", "text", "boolean"):
             raise PlanError(f"must be number, text or boolean, got {self.type!r}", ("type",))
+        if type(self.max_length) is not int or not 0 <= self.max_length <= LONGEST_TEXT:
+            message = f"must be a whole number in 1..{LONGEST_TEXT}, the most bytes of a value, got {self.max_length!r}"
+            raise PlanError(message, ("max_length",))
 
     def summary(self) -> ColumnRecord:
         """Return the column as plain values for the record."""
         options = {**self.spelling.summary(), **_code_record(self.missing_codes)}
-        return cast(ColumnRecord, {"type": self.type, **options})
+        length = {"max_length": self.max_length} if self.max_length else {}
+        return cast(ColumnRecord, {"type": self.type, **options, **length})
 
 
 Declared = NumberColumn | LabelColumn | PlainColumn
@@ -227,6 +236,7 @@ class Column:
         labels: Any = (),
         other: Any = None,
         missing_codes: Sequence[Any] = (),
+        max_length: int = 0,
         **spelled: Any,
     ) -> Declared:
         """Build the column that these facts declare: a number if `low` is given, a category if `labels` are."""
@@ -235,8 +245,8 @@ class Column:
         if labels:
             return label_column(labels, other=other, missing_codes=missing_codes, **spelled)
         if type == "number":
-            return PlainColumn(type, missing_codes=number_codes(missing_codes))
-        return PlainColumn(type, text_spelling(missing_codes=missing_codes, **spelled))
+            return PlainColumn(type, missing_codes=number_codes(missing_codes), max_length=max_length)
+        return PlainColumn(type, text_spelling(missing_codes=missing_codes, **spelled), max_length=max_length)
 
 
 def column_labels(column: Declared) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ class ColumnRecord(TypedDict):
     trim: NotRequired[bool]
     codes: NotRequired[dict[str, str]]
     missing_codes: NotRequired[list[str]]
+    max_length: NotRequired[int]
 
 
 class StatisticRecord(TypedDict):
@@ -72,12 +73,17 @@ class HierarchyRecord(TypedDict):
 
 
 class PlanRecord(TypedDict):
-    """A plan, with the number and digest of its keys. typical: a typical group size, or the ends of a range."""
+    """A plan, with the number and digest of its keys. typical: a typical group size, or the ends of a range.
+
+    keys: "from the data", with no group here and the largest size of all of them as max_size.
+    """
 
     source: SourceRecord
     by: list[str]
     groups: int
     keys_sha256: str
+    keys: NotRequired[str]
+    max_size: NotRequired[int]
     sizes: str
     columns: dict[str, ColumnRecord]
     statistics: list[StatisticRecord]
@@ -109,13 +115,15 @@ class EpsilonRecord(TypedDict):
 class BudgetRecord(TypedDict):
     """The epsilon that a statistic spent, the epsilon at which each of its numbers was drawn, and the reason.
 
-    layers: for a statistic that adds up, the epsilon of its own numbers and of each of their sums.
+    layers: for a statistic that adds up, the epsilon of its own numbers and of each of their sums. draw_delta: the
+    delta of each number, for the number of persons that groups from the data are published by.
     """
 
     statistic: str
     spent: str
     draw_epsilon: str
     reason: str
+    draw_delta: NotRequired[str]
     layers: NotRequired[dict[str, str]]
 
 

@@ -5,7 +5,7 @@ is public, so such a text is refused, or converted to the spelling of the column
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
@@ -162,6 +162,13 @@ def find_close(name: str, names: Iterable[str]) -> list[str]:
 def strip_text(name: str) -> str:
     """Fold capitals, and remove spaces and underscores."""
     return "".join(name.casefold().replace("_", " ").split())
+
+
+def format_groups(number: int, by: Sequence[str]) -> str:
+    """Describe the groups of a plan: how many, and by which columns. number: 0 for groups that the data holds."""
+    if not by:
+        return "the whole table"
+    return f"{number or 'all'} groups {'' if number else 'of the data '}by {', '.join(by)}"
 
 
 def format_number(value: Fraction) -> str:

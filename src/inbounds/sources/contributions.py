@@ -30,6 +30,9 @@ GROUP = "group_"
 NOWHERE = -1
 """The group number of records that are in no declared group."""
 
+NO_KEY = "''"
+"""SQL of the group of records in no group, where groups are named by their keys and not numbered."""
+
 WHERE = ("people", "id")
 
 
@@ -41,13 +44,19 @@ def check_person(name: str, kind: Any) -> None:
 
 
 def bound_contributions(
-    engine: Engine, table: str, numbers: Sequence[str], most_records: int, most_groups: int, once: Sequence[str] = ()
+    engine: Engine,
+    table: str,
+    numbers: Sequence[str],
+    most_records: int,
+    most_groups: int,
+    once: Sequence[str] = (),
+    nowhere: str = str(NOWHERE),
 ) -> str:
     """Write SQL that selects the records that count, as a group and one whole number per statistic.
 
     most_records: records of a person that count in one group. most_groups: groups of a person that count, or 0 if they
     need not be limited. once: numbers, 0 or 1, that are left in one record of each person and group only. Records
-    outside all groups are kept in any number; they come last among a person's groups.
+    outside all groups are kept in any number; they come last among a person's groups. nowhere: SQL of their group.
     """
     columns = ", ".join(numbers)
     counted = ", ".join(_leave_once(name) if name in once else name for name in numbers)
@@ -58,14 +67,14 @@ def bound_contributions(
         f"SELECT {record}, ROW_NUMBER() OVER (PARTITION BY {group} ORDER BY {order_hash}, {columns}, copy_) AS record_ "
         f"FROM ({copies}) AS copies"
     )
-    bounded = f"SELECT {record} FROM ({ranked}) AS ranked WHERE record_ <= {most_records} OR {GROUP} = {NOWHERE}"
+    bounded = f"SELECT {record} FROM ({ranked}) AS ranked WHERE record_ <= {most_records} OR {GROUP} = {nowhere}"
     if not most_groups:
         return f"SELECT {GROUP}, {counted} FROM ({bounded}) AS kept"
-    order = f"CASE WHEN {GROUP} = {NOWHERE} THEN 1 ELSE 0 END, {_hash(engine, [PERSON, GROUP])}, {GROUP}"
+    order = f"CASE WHEN {GROUP} = {nowhere} THEN 1 ELSE 0 END, {_hash(engine, [PERSON, GROUP])}, {GROUP}"
     grouped = (
         f"SELECT {record}, DENSE_RANK() OVER (PARTITION BY {PERSON} ORDER BY {order}) AS rank_ FROM ({bounded}) AS kept"
     )
-    return f"SELECT {GROUP}, {counted} FROM ({grouped}) AS placed WHERE rank_ <= {most_groups} OR {GROUP} = {NOWHERE}"
+    return f"SELECT {GROUP}, {counted} FROM ({grouped}) AS placed WHERE rank_ <= {most_groups} OR {GROUP} = {nowhere}"
 
 
 def _leave_once(number: str) -> str:

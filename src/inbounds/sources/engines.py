@@ -39,6 +39,14 @@ class Engine(ABC):
     def drop(self, name: str) -> None:
         """Remove a temporary table."""
 
+    def stay_in_memory(self) -> None:
+        """Write no temporary file from now on. Raises ValueError if the engine cannot promise it."""
+        raise ValueError("the engine keeps temporary tables in files")
+
+    def fetch_texts(self, sql: str) -> list[str]:
+        """Run a query of one column of texts, never missing."""
+        raise ValueError("the engine does not return texts")
+
     @abstractmethod
     def sha256(self, text: str) -> str:
         """Write SQL for the SHA-256 of a text, in lower-case hexadecimal digits."""
@@ -72,6 +80,12 @@ class DuckDB(Engine):
 
     def drop(self, name: str) -> None:
         self.connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
+
+    def stay_in_memory(self) -> None:
+        self.connection.execute("SET temp_directory = ''")
+
+    def fetch_texts(self, sql: str) -> list[str]:
+        return [text for (text,) in self.connection.execute(sql).fetchall()]
 
     def sha256(self, text: str) -> str:
         return f"SHA256({text})"

@@ -1,6 +1,7 @@
 """The declared groups: public keys from a list, a product of lists, a frame or a public file, and their sizes.
 
-Keys must not come from the data itself: see `check_keys_not_data`.
+Keys must not come from the data itself: see `check_keys_not_data`. A plan with a delta may ask for groups that the
+data holds, `keys = "from the data"`; then none is known before the draw, and `Groups.with_keys` has those published.
 """
 
 import filecmp
@@ -10,7 +11,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ from inbounds.sources.key_files import KeyFile
 from inbounds.sources.open import SERVERS, Source, is_ibis_table
 from inbounds.trusted.limits import MOST_GROUPS_PER_VALUE
 
+FROM_DATA = "from the data"
+"""What a plan writes as keys if groups are those that the data holds."""
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -40,6 +44,7 @@ class Groups:
     period: for columns of dates or times, the day, month, quarter or year that names a group.
     typical: about how many records a group has, if sizes are not public: one number, the ends of a range, or nothing.
     Expected errors and intervals use it (`statistics.sizes`); no mechanism, draw, refusal or charge does.
+    most: the largest size of every group, if groups are those that the data holds; 0 if the keys are declared.
     """
 
     by: tuple[str, ...]
@@ -50,10 +55,11 @@ class Groups:
     missing_key: str = ""
     period: Mapping[str, str] = field(default_factory=dict)
     typical: tuple[int, ...] = ()
+    most: int = 0
 
     def __post_init__(self) -> None:
         self._check_period()
-        if self.missing_key and not any(self.missing_key in key for key in self.keys):
+        if self.missing_key and not self.from_data and not any(self.missing_key in key for key in self.keys):
             raise PlanError(f"must be one of the keys, got {self.missing_key!r}; add it to keys", ("missing_key",))
         if len(set(self.by)) < len(self.by):
             raise PlanError("must name different columns", ("by",))
@@ -62,7 +68,8 @@ class Groups:
         if len(set(self.keys)) < len(self.keys):
             raise PlanError("must be different, but one is listed twice", ("keys",))  # it may be data, so not which
         sizes = np.asarray(self.sizes, dtype=np.int64)
-        if sizes.shape != (len(self.keys),) or not len(sizes) or sizes.min() < 1:
+        filled = self.from_data or len(sizes) > 0
+        if sizes.shape != (len(self.keys),) or not filled or (sizes < 1).any():
             name = "size" if self.public else "max_size"
             raise PlanError(f"must be a whole number of at least 1 for each of {len(self.keys)} groups", (name,))
         object.__setattr__(self, "sizes", np.frombuffer(sizes.tobytes(), dtype=np.int64))
@@ -78,10 +85,30 @@ class Groups:
                 raise PlanError(f"must be at least 1, got {least}")
             if not 0 <= least <= most:
                 raise PlanError(f"must be a number, or the least and the largest of a range, got {list(self.typical)}")
-            if most > self.sizes.max():
-                raise PlanError(f"must be at most max_size, {self.sizes.max()}, got {most}")
-            if len(self.typical) == 2 and least > self.sizes.min():
-                raise PlanError(f"must begin at most at the smallest max_size, {self.sizes.min()}, got {least}")
+            if most > self.distinct_sizes[-1]:
+                raise PlanError(f"must be at most max_size, {self.distinct_sizes[-1]}, got {most}")
+            if len(self.typical) == 2 and least > self.distinct_sizes[0]:
+                raise PlanError(f"must begin at most at the smallest max_size, {self.distinct_sizes[0]}, got {least}")
+
+    @property
+    def from_data(self) -> bool:
+        """Return whether groups are those that the data holds."""
+        return self.most > 0
+
+    @cached_property
+    def distinct_sizes(self) -> tuple[int, ...]:
+        """Return the different sizes, rising; of groups that the data holds, the one that all have."""
+        return (self.most,) if self.from_data else tuple(np.unique(self.sizes).tolist())
+
+    def with_keys(self, keys: Sequence[tuple[str, ...]]) -> "Groups":
+        """Return groups from the data with the keys that were published."""
+        assert self.from_data
+        return replace(self, keys=tuple(keys), sizes=np.full(len(keys), self.most, dtype=np.int64))
+
+    @property
+    def declared(self) -> "Groups":
+        """Return the groups as the plan declares them: without keys that were published."""
+        return self.with_keys(()) if self.from_data else self
 
     @cached_property
     def keys_sha256(self) -> str:
@@ -147,6 +174,8 @@ def parse_groups(
         raise PlanError("must be names of columns", ("by",))
     if (size is None) == (max_size is None):
         raise PlanError("must give either size (public group sizes) or max_size, and not both")
+    if isinstance(keys, str) and keys == FROM_DATA:
+        return _groups_from_data(names, size, max_size, typical, missing_key, period)
     with error_path("keys"):
         table = _table(names, keys, folder or Path())
     if not table.keys:
@@ -154,14 +183,40 @@ def parse_groups(
     name, sizes = ("size", size) if size is not None else ("max_size", max_size)
     with error_path(name):
         numbers = parse_sizes(sizes, table, name)
-    source = resolve_key_source(keys, folder)
-    if not isinstance(missing_key, str):
+    source, periods, about = resolve_key_source(keys, folder), _parse_period(period), _parse_typical_at(typical)
+    return Groups(names, table.keys, numbers, size is not None, source, _missing_key(missing_key), periods, about)
+
+
+def _groups_from_data(
+    by: tuple[str, ...], size: Any, max_size: Any, typical: Any, missing_key: Any, period: Any
+) -> Groups:
+    """Build groups whose keys are those that the data holds: one largest size for all of them."""
+    if size is not None:
+        raise PlanError(f"must not be given beside keys = {FROM_DATA!r}; give max_size, the most persons", ("size",))
+    if not by:
+        raise PlanError("must name the columns whose values are the groups", ("by",))
+    with error_path("max_size"):
+        most = _people(max_size, (), "max_size")
+    periods, about = _parse_period(period), _parse_typical_at(typical)
+    none = np.empty(0, dtype=np.int64)
+    return Groups(by, (), none, False, None, _missing_key(missing_key), periods, about, most)
+
+
+def _missing_key(value: Any) -> str:
+    if not isinstance(value, str):
         raise PlanError("must be text in quotes", ("missing_key",))
+    return value
+
+
+def _parse_period(period: Any) -> dict[str, str]:
     if not isinstance(period or {}, Mapping):
         raise PlanError('must say for columns how they name a group, such as { visited = "month" }', ("period",))
+    return dict(period or {})
+
+
+def _parse_typical_at(typical: Any) -> tuple[int, ...]:
     with error_path("typical"):
-        about = parse_typical(typical)
-    return Groups(names, table.keys, numbers, size is not None, source, missing_key, dict(period or {}), about)
+        return parse_typical(typical)
 
 
 def parse_typical(typical: Any) -> tuple[int, ...]:
@@ -176,7 +231,9 @@ def parse_typical(typical: Any) -> tuple[int, ...]:
 
 
 def resolve_key_source(keys: Any, folder: Path | None = None) -> Any:
-    """Return the file or frame that keys are read from; None for a list."""
+    """Return the file or frame that keys are read from; None for a list, and for groups from the data."""
+    if isinstance(keys, str) and keys == FROM_DATA:
+        return None
     if isinstance(keys, str | Path):
         return str((folder or Path()) / keys)
     return keys if hasattr(keys, "__arrow_c_stream__") else None

@@ -159,12 +159,12 @@ Form = NumberForm | TextForm | None
 class RecordLayout:
     """The names of the canonical columns, and what they hold.
 
-    forms: how each declared column is compared. keys: the declared texts of each key column, in digits. key_types: the
-    Ibis types of those columns.
+    forms: how each declared column is compared. keys: the declared texts of each key column, in digits; None if groups
+    are those that the data holds. key_types: the Ibis types of those columns.
     """
 
     forms: Mapping[str, Form]
-    keys: Mapping[str, tuple[str, ...]] = field(repr=False)
+    keys: Mapping[str, tuple[str, ...]] | None = field(repr=False)
     key_types: Mapping[str, Any] = field(repr=False)
 
     def value(self, name: str) -> str:
@@ -180,7 +180,7 @@ class RecordLayout:
         return f"d{list(self.forms).index(name)}"
 
     def key(self, name: str) -> str:
-        return f"k{list(self.keys).index(name)}"
+        return f"k{list(self.key_types).index(name)}"
 
 
 def choose_form(declared: Declared, kind: Any, engine: str) -> Form:

@@ -68,7 +68,7 @@ class SummedStatistic(NumberStatistic):
 
     def check(self, context: StatisticContext, groups: Groups) -> None:
         """Raise PlanError if sums of the largest group are too large."""
-        if self.number_column(context).width * int(groups.sizes.max()) >= LARGEST:
+        if self.number_column(context).width * groups.distinct_sizes[-1] >= LARGEST:
             raise PlanError("has too many possible answers; give the column a larger step")
 
     def measures(self, context: StatisticContext, number: str, total: Sum) -> dict[str, str]:

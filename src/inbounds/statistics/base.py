@@ -67,6 +67,10 @@ class ValueCounts:
         entries = self.rows.tocoo()
         return ValueCounts.from_entries(nodes[entries.row], entries.col, entries.data, (count, entries.shape[1]))
 
+    def select(self, groups: Ints) -> "ValueCounts":
+        """Return the counts of these groups, by their places."""
+        return ValueCounts(self.rows[groups])
+
     def histograms(self, members: Ints) -> Ints:
         """Return the histograms of these groups, members × values."""
         return np.asarray(self.rows[members].toarray(), dtype=np.int64)

@@ -27,12 +27,13 @@ from pydantic import (
 from inbounds import priors
 from inbounds.catalog.noise_tables import geometric_table
 from inbounds.catalog.registry import REGISTRY
+from inbounds.catalog.unknown_groups import threshold
 from inbounds.errors import InboundsError
 from inbounds.exact import Floats, format_decimal
 from inbounds.losses import parse_limit, parse_loss
-from inbounds.mechanism import AnyMechanism, JointMechanism, Mechanism, QuantileMechanism, refuse_delta
+from inbounds.mechanism import AnyMechanism, JointMechanism, Mechanism, QuantileMechanism
 from inbounds.mechanism.codec import query_to_json
-from inbounds.mechanism.laws import CentralRecords
+from inbounds.mechanism.laws import CentralRecords, Threshold
 from inbounds.mechanism.load import PASSPORT, certify_document
 from inbounds.mechanism.passport import to_passport
 from inbounds.properties import canonical_property
@@ -179,11 +180,15 @@ ADDING = DesignOptions(mechanism=NOISE)
 
 @dataclass(frozen=True)
 class DesignRequest:
-    """The query, epsilon and options that determine a mechanism."""
+    """The query, epsilon and options that determine a mechanism.
+
+    delta: of the number of persons that groups from the data are published by; 0 for all others.
+    """
 
     query: Query
     epsilon: Fraction
     options: DesignOptions
+    delta: Fraction = Fraction(0)
 
     def __hash__(self) -> int:
         return self._hash
@@ -191,7 +196,7 @@ class DesignRequest:
     @cached_property
     def _hash(self) -> int:
         """Compute the hash once: exact numbers hash slowly, and a request is looked up several times."""
-        return hash((self.query, self.epsilon, self.options))
+        return hash((self.query, self.epsilon, self.options, self.delta))
 
     @property
     def digest(self) -> str:
@@ -211,6 +216,8 @@ class DesignRequest:
         }
         if options.limits:
             content["limits"] = list(options.limits)
+        if self.delta:
+            content["delta"] = str(self.delta)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -236,13 +243,16 @@ def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
     if path.exists():
         try:
             passport = PASSPORT.load(path)
-            mechanism = certify_document(passport)
-            refuse_delta(mechanism)
-            if mechanism.query == request.query and mechanism.epsilon == request.epsilon:
+            mechanism: AnyMechanism = certify_document(passport)
+            same = (mechanism.query, mechanism.epsilon, mechanism.delta)
+            if same == (request.query, request.epsilon, request.delta):
                 return DesignedMechanism(mechanism, passport.sha256)
         except (InboundsError, OSError, ValueError):
             pass  # not the cached mechanism: design it again
-    mechanism = design_request(request.query, request.epsilon, request.options)
+    if request.delta:
+        mechanism = design_threshold_request(request.query, request.epsilon, request.delta)
+    else:
+        mechanism = design_request(request.query, request.epsilon, request.options)
     passport = to_passport(mechanism)  # once: its claims may take as long as the design
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -254,12 +264,26 @@ def load_or_design(request: DesignRequest, folder: Path) -> DesignedMechanism:
 
 
 def design_request(query: Query, epsilon: Fraction, options: DesignOptions) -> AnyMechanism:
-    """Design the mechanism of a request."""
+    """Design the mechanism of a request without a delta."""
     if isinstance(query, JointQuantileQuery):
         return design_joint_request(query, epsilon, options)
     if isinstance(query, QuantileQuery):
         return design_quantile_request(query, epsilon, options)
     return design_range_request(query, epsilon, options)
+
+
+def design_threshold_request(query: Query, epsilon: Fraction, delta: Fraction) -> Mechanism:
+    """Build the number of persons by which groups from the data are published; it takes no design options."""
+    assert isinstance(query, RangeQuery)
+    made = threshold(query, epsilon, delta)
+    assert isinstance(made.law, Threshold)
+    if len(query.answers) - 1 <= made.law.bound:
+        least = made.law.bound + 1
+        raise ValueError(
+            f"publishes groups with numbers of {least} and more only, at this epsilon and delta, but max_size is "
+            f"{len(query.answers) - 1}; give a larger max_size, epsilon or delta"
+        )
+    return made
 
 
 def design_joint_request(query: JointQuantileQuery, epsilon: Fraction, options: DesignOptions) -> JointMechanism:

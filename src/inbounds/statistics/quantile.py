@@ -192,7 +192,7 @@ class Quantile(OrderStatistic):
         return tuple(self.replace(at=share, name=name, **parts) for share, name in named)
 
     def _can_be_one_draw(self, context: StatisticContext, groups: Groups, options: DesignOptions) -> bool:
-        values, largest = self.number_column(context).width + 1, int(groups.sizes.max())
+        values, largest = self.number_column(context).width + 1, groups.distinct_sizes[-1]
         plain = options.replace(prior=None) == DEFAULT_OPTIONS
         return plain and context.public and len(self.at) <= MOST_QUANTILES and fits_joint(values, len(self.at), largest)
 

@@ -50,11 +50,11 @@ class Variance(NumberStatistic):
         column = self.number_column(context)
         if not context.public:
             raise PlanError("needs public sizes, groups.size: with a maximum the number of records is secret as well")
-        if int(groups.sizes.min()) < 2:
+        if groups.distinct_sizes[0] < 2:
             raise PlanError("needs groups of at least two records: one record has no variance")
         if column.width >= MOST_VALUES:
             raise PlanError(f"has more than {MOST_VALUES} possible values; give the column a larger step")
-        if (int(groups.sizes.max()) * column.width) ** 2 >= LARGEST:
+        if (groups.distinct_sizes[-1] * column.width) ** 2 >= LARGEST:
             raise PlanError("has too many possible answers; give the column a larger step")
 
     def query(self, context: StatisticContext, size: int) -> RangeQuery:

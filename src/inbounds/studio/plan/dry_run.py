@@ -17,7 +17,7 @@ from inbounds.releases.charge_session import ChargeSession
 from inbounds.releases.pipeline import ReleasePreview, preview_release
 from inbounds.report.templates import pick_evenly
 from inbounds.schema.errors import PlanError
-from inbounds.schema.text import format_number, split_statement
+from inbounds.schema.text import format_groups, format_number, split_statement
 from inbounds.sources.open import Source, table_names
 from inbounds.statistics import ExpectedError
 from inbounds.statistics.designs import default_cache_folder
@@ -66,7 +66,7 @@ class DryRun:
     promise: str
     details: str
     account: tuple[str, ...]
-    groups: int
+    groups: str
     public: bool
     sizes: int
     rows: tuple[StatisticErrors, ...]
@@ -123,7 +123,7 @@ def dry_run(text: str, folder: str, name: str, progress: Progress = ignore_progr
         promise=promise,
         details=details,
         account=preview.account,
-        groups=len(plan.groups),
+        groups=format_groups(len(plan.groups), plan.groups.by),
         public=plan.groups.public,
         sizes=len(preview.sizes),
         rows=tuple(_row(preview, name) for name in preview.errors if name not in preview.levels),

@@ -82,13 +82,21 @@ function keyValues(plan, types) {
 /** Keys, one list for each group, and sizes; they have the digest that the plan states. */
 function readGroups(content, plan) {
   const [stated, by] = [content.get("groups"), plan.get("by")];
-  const sizes = [...readWholes(stated.get("sizes"))];
   const columns = by.map((name) => field(stated.get("keys"), name));
+  const keysOf = (sizes) => sizes.map((_, k) => columns.map((column) => column[k]));
+  if (isFound(plan)) {
+    checkFoundPlan(plan);
+    insist(new Set(by).size === by.length && stated.get("keys").size === by.length, "the groups must have a key for every column");
+    keyValues(plan, stated.get("types"));
+    return readFoundGroups(stated, plan, columns, keysOf);
+  }
+  insist(!plan.has("max_size"), WRONG_PLAN);
+  const sizes = [...readWholes(stated.get("sizes"))];
   const whole =
     new Set(by).size === by.length && stated.get("keys").size === by.length && BigInt(sizes.length) === plan.get("groups") &&
     columns.every((column) => column.length === sizes.length) && sizes.every((size) => size >= 1n && size < MOST_ANSWERS);
   insist(whole, "the groups must have a key for every column, and a size");
-  const keys = sizes.map((_, k) => columns.map((column) => column[k]));
+  const keys = keysOf(sizes);
   const valueOf = keyValues(plan, stated.get("types"));
   const toldApart = new Set(keys.map((key) => canonical(key.map(valueOf))));
   insist(toldApart.size === keys.length, "no two groups may have the same key, or keys that match the same records");
@@ -202,11 +210,14 @@ function readAccount(content, plan, groups) {
   const spent = delta === null ? parts.reduce((sum, part) => sum.plus(part), ZERO) : total;
   const same = Fraction.read(stated.get("total")).equals(total) && Fraction.read(stated.get("spent")).equals(spent);
   insist(same, "the record spends another epsilon than its plan and account");
-  if (delta !== null) {
-    const answers = statistics.flatMap((statistic, k) => {
-      const places = independentPlaces(plan, groups, statistic);
-      return new Array(Number(places)).fill(parts[k].over(new Fraction(places)));
-    });
+  if (isFound(plan)) checkFoundAccount(plan, groups, account, parts, total);
+  else insist(account.every((line) => !line.has("draw_delta")), "only groups from the data are drawn at a delta");
+  const isEnlarged = parts.reduce((sum, part) => sum.plus(part), ZERO).compare(total) > 0;
+  if (delta !== null && isEnlarged) {
+    const moved = statistics.map((statistic) => independentPlaces(plan, groups, statistic));
+    const few = moved.reduce((sum, places) => sum + places, 0n) <= MOST_TOGETHER;
+    insist(few, "so many numbers together have no delta: their epsilons must add up");
+    const answers = moved.flatMap((places, k) => new Array(Number(places)).fill(parts[k].over(new Fraction(places))));
     insist(deltaTogether(answers, total).compare(delta) <= 0, "the statistics are together not private at this delta");
   }
   return statistics.map((statistic, k) => readCost(account[k], statistic, parts[k], plan, groups));
@@ -232,7 +243,7 @@ function checkDelta(plan, sizes) {
 function independentPlaces(plan, groups, statistic) {
   const kind = STATISTICS.get(statistic.get("kind"));
   const person = plan.get("unit");
-  if (person !== undefined) return hasLayers(plan, kind) ? 1n : least(person.get("max_groups"), BigInt(groups.sizes.length));
+  if (person !== undefined) return hasLayers(plan, kind) ? 1n : groupsOfPerson(plan, groups);
   if (plan.get("neighbours") !== CHANGE || movesTwice(plan, statistic, kind)) return 1n;
   return plan.get("sizes") !== "public" || kind.cells === true ? 2n : 1n;
 }
@@ -263,7 +274,8 @@ function readCost(line, statistic, part, plan, groups) {
   const same = line.get("statistic") === statistic.get("name") && Fraction.read(line.get("spent")).equals(part);
   insist(same && drawnAt.times(new Fraction(moved)).equals(part) && layered === line.has("layers"), wrong);
   const layers = layered ? readLayers(line, statistic, plan, kind, drawnAt, wrong) : [["", drawnAt]];
-  return { statistic, kind, addsUp, ofLevels: isOfLevels(plan, kind), part, layers, records };
+  const delta = line.has("draw_delta") ? Fraction.read(line.get("draw_delta")) : null;
+  return { statistic, kind, addsUp, ofLevels: isOfLevels(plan, kind), part, layers, records, delta };
 }
 
 /** How many numbers of a statistic one protected change may move, and for how many records of one person each is drawn. */
@@ -272,7 +284,7 @@ function numbersMoved(plan, groups, kind, alone) {
   if (person !== undefined) {
     const [records, most] = [person.get("max_records"), person.get("max_groups")];
     insist(records >= 1n && most >= 1n, "a person must count in some record of some group");
-    const among = least(most, BigInt(groups.sizes.length));
+    const among = groupsOfPerson(plan, groups);
     return alone ? { moved: among * records, records: 1n } : { moved: among, records: kind.once ? 1n : records };
   }
   const two = plan.get("neighbours") === CHANGE && (plan.get("sizes") !== "public" || kind.cells === true);
@@ -331,10 +343,10 @@ function requiredLines(cost, plan, groups, tree) {
 /** The lines of numbers that each have the mechanism of their size; a mode has one for all. */
 function linesBySize(cost, plan, [layer, epsilon], people) {
   const { statistic } = cost;
-  const counts = new Map();
+  const counts = new Map(isFound(plan) ? [[plan.get("max_size"), 0n]] : []);
   for (const size of people) counts.set(size, (counts.get(size) ?? 0n) + 1n);
   const sizes = [...counts.keys()].sort((a, b) => (a < b ? -1 : 1));
-  const line = { statistic: statistic.get("name"), layer, epsilon, parts: drawnParts(statistic, plan) };
+  const line = { statistic: statistic.get("name"), layer, epsilon, parts: drawnParts(statistic, plan), delta: cost.delta };
   if (statistic.get("kind") === "mode" && sizes.length > 1)
     return [{ ...line, size: `${sizes[0]}..${sizes[sizes.length - 1]}`, groups: BigInt(people.length), ...asked(cost, plan, sizes[0]) }];
   return sizes.map((size) => ({ ...line, size, groups: counts.get(size), ...asked(cost, plan, size) }));
@@ -393,11 +405,14 @@ function readDraws(content, costs, plan, groups, tree) {
     const sizes = drawnSizes(cost, groups, tree);
     const parts = drawnParts(statistic, plan);
     for (const column of parts.length > 0 ? parts : cellNames(statistic, plan)) {
-      const outputs = readWholes(field(stated, column));
+      const line = field(stated, column);
+      const outputs = groups.sizes.length === 0 && line === "" ? [] : readWholes(line);
       const last = new Map();
       for (const size of sizes) if (!last.has(size)) last.set(size, requiredQuery(statistic, plan, size, records).grid.last);
       const fits = outputs.length === sizes.length && outputs.every((output, k) => output <= last.get(sizes[k]));
       insist(fits, `the draws of ${column} are not outputs of its mechanisms for its groups`);
+      const published = !isPublishing(plan, statistic) || outputs.every((output) => output > 0n);
+      insist(published, `a group is in the table although its ${column} did not publish it`);
       found.set(column, [...outputs]);
     }
   }

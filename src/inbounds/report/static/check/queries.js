@@ -15,9 +15,10 @@ function columnOf(plan, name) {
     insist(coded.every((label) => labels.includes(label)), WRONG_PLAN);
     insist(column.get("type") === "text" || !["ignore_case", "trim", "codes"].some((part) => column.has(part)), WRONG_PLAN);
     insist(new Set(labels.map((label) => spell(column, label))).size === labels.length, WRONG_PLAN);
+    insist(labels.length === 0 || !column.has("max_length"), WRONG_PLAN);
     return labels.length > 0 ? { labels, other } : {};
   }
-  insist(column.get("type") === "number" && !column.has("labels") && !column.has("other"), WRONG_PLAN);
+  insist(column.get("type") === "number" && !["labels", "other", "max_length"].some((part) => column.has(part)), WRONG_PLAN);
   const [low, high, step, missing] = ["low", "high", "step", "missing"].map((part) => Fraction.read(field(column, part)));
   insist(step.compare(ZERO) > 0, WRONG_PLAN);
   const [width, away] = [high.minus(low).over(step), missing.minus(low).over(step)];

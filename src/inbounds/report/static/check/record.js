@@ -18,8 +18,9 @@ function checkRelease(envelope, report, others) {
   insist(content.get("statement") === statementOf(plan, spent), "the statement is not what the plan and the account promise");
   report.checked.push("the statement is, word by word, what its plan and account promise");
   const parts = release.costs.map(({ part }) => numberText(part)).join(" + ");
-  if (delta === null) report.checked.push(`the account adds up: ${parts} = ${numberText(spent)} of ${numberText(epsilon)}`);
+  if (delta === null || isFound(plan)) report.checked.push(`the account adds up: ${parts} = ${numberText(spent)} of ${numberText(epsilon)}`);
   else report.checked.push(`statistics of epsilon ${parts} are together epsilon ${numberText(epsilon)} at delta ${numberText(delta)}`);
+  if (isFound(plan)) report.checked.push(`all of delta ${numberText(delta)} is for which groups are published`);
   report.checked.push("every mechanism has the query, the range, the neighbours and the epsilon that its statistic requires");
   report.promise = true;
   const { passports, tables } = sortedFiles(others);
@@ -86,8 +87,7 @@ function checkPassports(passports, release, report) {
     const { content, measured } = passport;
     const same = canonical(content.get("query")) === canonical(json) && content.get("epsilon") === line.epsilon.toString();
     insist(same, `the passport of ${ownerOf(line)} has another query or epsilon than the record`);
-    const pure = !["approximate", "approximate_noise"].some((name) => content.get("law").has(name));
-    insist(pure, `the passport of ${ownerOf(line)} has a delta, which the record does not count`);
+    checkDeltaOfLaw(content.get("law"), line);
     drawn.add(line.sha256);
     noteError(errors, line, measured, release);
   }
@@ -99,6 +99,14 @@ function checkPassports(passports, release, report) {
   if (strays.length > 0) report.checked.push(`${strays.length} passports drew no number of this record`);
   if (missing.length > 0) report.left.push(`the weights of ${missing.join("; ")}: give their passports along with the record`);
   return errors;
+}
+
+/** A law has a delta only where groups are published by it, and then the one of the account. */
+function checkDeltaOfLaw(law, line) {
+  const stated = [...law.values()].flatMap((part) => (part instanceof Map && part.has("delta") ? [part.get("delta")] : []));
+  if ((line.delta ?? null) === null) return insist(stated.length === 0, `the passport of ${ownerOf(line)} has a delta, which the record does not count`);
+  const same = law.has("threshold") && stated.length === 1 && stated[0] === line.delta.toString();
+  insist(same, `the passport of ${ownerOf(line)} is not the threshold, at its delta, that the record states`);
 }
 
 /** The expected error of a line, where its passport tells it: on average over all answers alike. */

@@ -74,10 +74,11 @@ const isTypical = (value) => listOf(isInteger)(value) && [1, 2].includes(value.l
 
 const isPlan = fields({
   source: fields({ kind: isSource, "name?": isText, "table?": isText, "engine?": isText, "decimal?": isText, "thousands?": isText, "encoding?": isText, "header_row?": isText }),
-  by: listOf(isText), groups: isInteger, keys_sha256: isText, sizes: isText,
+  by: listOf(isText), groups: isInteger, keys_sha256: isText, "keys?": isText, "max_size?": isInteger, sizes: isText,
   columns: named(fields({
     type: isText, "low?": isExact, "high?": isExact, "step?": isExact, "missing?": isExact, "labels?": listOf(isText),
     "other?": isText, "ignore_case?": isBoolean, "trim?": isBoolean, "codes?": named(isText), "missing_codes?": listOf(isText),
+    "max_length?": isInteger,
   })),
   statistics: listOf(isStatistic),
   epsilon: isExact, neighbours: isText, design: isDesign, credible_level: orNull(isExact), "people?": isText, "edition?": isText,
@@ -115,7 +116,7 @@ const isEntry = fields({
 const isRecord = fields({
   id: isText, time: isText, plan_sha256: isText, plan: isPlan, statement: isText,
   values: listOf(isText), epsilon: fields({ total: isExact, spent: isExact, "delta?": isExact }),
-  account: listOf(fields({ statistic: isText, spent: isExact, draw_epsilon: isExact, reason: isText, "layers?": named(isExact) })),
+  account: listOf(fields({ statistic: isText, spent: isExact, draw_epsilon: isExact, reason: isText, "layers?": named(isExact), "draw_delta?": isExact })),
   composition: listOf(isText), mechanisms: listOf(isMechanism), useless: listOf(isText),
   versions: named(isText), groups: fields({ keys: named(listOf(isText)), types: named(isText), sizes: isText }), draws: named(isText),
   "reports?": isReports, "ledger?": orNull(isEntry),
@@ -159,7 +160,7 @@ function statementOf(plan, spent) {
   const sizes = isPublic
     ? "Which group a person belongs to and how large each group is are public, and not protected."
     : "The size of each group is protected; only its declared maximum is public.";
-  return `${promise} ${sizes}\n${detailsOf(plan, spent, isPublic, neighbours)}`;
+  return `${promise} ${isFound(plan) ? foundMeant(delta) : sizes}\n${detailsOf(plan, spent, isPublic, neighbours)}`;
 }
 
 function changeMeant(isPublic, neighbours) {
@@ -180,7 +181,7 @@ function detailsOf(plan, spent, isPublic, neighbours) {
         "byte by byte.",
     );
   }
-  const more = deltaOf(plan) === null ? "" : ", and 1 + exp(epsilon) times the delta";
+  const more = isFound(plan) ? ", and twice the delta" : deltaOf(plan) === null ? "" : ", and 1 + exp(epsilon) times the delta";
   const twice = `is covered at twice the epsilon, ${numberText(spent.plus(spent))}${more}.`;
   if (isPublic) said.push(`A person who moves from one group to another ${twice}`);
   else if (neighbours === PERSON) said.push(`A person who is replaced by another, or whose rows change, ${twice}`);

@@ -7,6 +7,9 @@ const ALL = 1n << FINENESS;
 /** Most points of the losses of all answers; where the epsilons have no common unit with so few, losses are rounded up. */
 const MOST_LOSSES = 1n << 14n;
 
+/** Most answers whose delta is computed: the time grows with their square. More of them must add up. */
+const MOST_TOGETHER = 1n << 10n;
+
 const roundedUp = (n, d) => (n + d - 1n) / d;
 const whole256 = (x) => x.numerator / x.denominator;
 
