@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from inbounds_studies.claims import Claim, claims
+from inbounds_studies.claims import Claim, Numbers, claims
 from inbounds_studies.table import Table
 
 HERE = Path(__file__).parent
@@ -15,31 +15,37 @@ START, END = "<!-- claims -->", "<!-- end of claims -->"
 
 
 def page(mine: Sequence[Claim], source: Path) -> str:
-    """One paper's claims with the numbers of a run."""
+    """One paper's statements with numbers, read off the tables of a run."""
     tables = {claim.study: Table.read((source / f"{claim.study}.csv").read_text()) for claim in mine}
     return _rows(("claim", "verdict", "numbers"), (row(claim, tables[claim.study]) for claim in mine))
 
 
 def row(claim: Claim, table: Table) -> tuple[str, str, str]:
     """What is claimed and where it was run; what became of it; printed and ours, the paper's mechanism and the best."""
-    numbers = [f"printed → ours: {claim.agreement(table)}"] if claim.printed else []
-    if claim.beside is not None:
-        paper, best = claim.beside.paper(table), claim.beside.best(table)
-        numbers.append(f"paper's → best: {paper:.4g} → {best:.4g} ({claim.beside.measure})")
+    numbers = [f"printed → ours: {claim.numbers.agreement(table)}"] if claim.numbers.printed else []
+    if (beside := claim.numbers.beside) is not None:
+        paper, best = beside.paper(table), beside.best(table)
+        numbers.append(f"paper's → best: {paper:.4g} → {best:.4g} ({beside.measure})")
     about = f"**{claim.place}** (`{claim.study}`): {claim.says}"
     return about, f"**{claim.verdict}**: {claim.found}", "<br>".join(numbers)
 
 
 def index(everything: Sequence[Claim]) -> str:
-    """All claims in one list."""
-    return _rows(
-        ("where", "claimed", "verdict", "test"),
-        ((c.place, c.says, f"**{c.verdict}**: {c.found}", f"`{c.test}`") for c in everything),
-    )
+    """All statements, one table for each paper."""
+    parts = []
+    for paper in sorted({claim.place[:3] for claim in everything}):
+        mine = [claim for claim in everything if claim.place.startswith(paper)]
+        rows = ((c.place[4:], c.says, f"**{c.verdict}**: {c.found}", _tests(c)) for c in mine)
+        parts.append(f"### {paper}\n\n" + _rows(("where", "stated", "verdict", "test"), rows))
+    return "\n\n".join(parts)
+
+
+def _tests(claim: Claim) -> str:
+    return "<br>".join(f"`{test.removeprefix('test_')}`" for test in claim.tests)
 
 
 def _rows(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = (names, ["---"] * len(names), *rows)
+    lines = (names, ["---"] * len(names), *([cell.replace("|", "\\|") for cell in row] for row in rows))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -53,5 +59,8 @@ def write(path: Path, block: str) -> None:
 if __name__ == "__main__":
     figures = Path(sys.argv[1])
     for paper in sorted({claim.place[:3] for claim in claims()}):
-        write(HERE / f"{paper}.md", page([c for c in claims() if c.study.startswith(paper)], figures))
+        write(
+            HERE / f"{paper}.md",
+            page([c for c in claims() if c.place.startswith(paper) and c.numbers != Numbers()], figures),
+        )
     write(HERE / "index.md", index(claims()))

@@ -315,3 +315,89 @@ def test_the_fair_mechanism_fails_the_test_of_derivability_for_every_alpha(n):
         assert (middle - a * before) < a * (after - a * middle)
         fair = ib.catalog.explicit_fair(ib.count(n), ib.epsilon_from_alpha(a))
         assert not ib.is_derivable(fair)
+
+
+# --- statements beside the numbered ones ------------------------------------------------------------------
+
+
+def test_the_fair_mechanism_has_all_seven_properties_and_the_least_cost():
+    """Theorem 4: properties in whole weights, cost (n+1)/n·(1 - y) with y the bound of Lemma 4, which none exceeds."""
+    for n, a in product((1, 2, 3, 6, 9, 14), ("0.2", "0.5", "0.62", "10/11", "0.99")):
+        made = ib.catalog.explicit_fair(ib.count(n), ib.epsilon_from_alpha(a))
+        assert all(has(made, name) for name in NAMES)
+        level = float(Fraction(a))
+        y = 1 / sum(level ** abs(i - n // 2) for i in range(n + 1))
+        assert l0(made) == pytest.approx((n + 1) / n * (1 - y), rel=1e-12)
+
+
+def test_the_scaled_objective_is_what_the_trace_lacks():
+    """(1) and Definition 3: L0 = (n+1)/n - trace/n; with the maximum instead of the sum weights still count."""
+    made = next(iter(random_designs(4, 2)))
+    assert l0(made) == pytest.approx(5 / 4 - np.trace(made.matrix) / 4)
+    query, weights = ib.count(4), np.array([0.9, 0.04, 0.03, 0.02, 0.01])
+    found = ib.optimal(query, 1, "zero-one", prior=weights, aim="worst")
+    wrong = 1 - np.diag(found.matrix)
+    assert (weights * wrong).max() == pytest.approx(found.optimality.bound, abs=1e-7)
+    assert (weights * wrong).max() < 0.9 * (weights * (1 - np.diag(ib.optimal(query, 1, "zero-one").matrix))).max()
+
+
+def test_the_exponential_mechanism_keeps_its_promise_with_a_factor_of_two():
+    """(2): exp(epsilon·Q/(2s)) promises epsilon; for scores -|i-j| it uses up less."""
+    for n in (2, 7, 20):
+        assert ib.catalog.exponential(ib.count(n), 1).tight_epsilon() < 1
+
+
+def test_the_fair_diagonal_is_above_that_of_the_geometric_mechanism_but_for_the_corners():
+    """IV-C: y(GM) = (1-a)/(1+a) < y(EM) < 1/(1+a) for n >= 2, in fractions."""
+    for n, a in product(range(2, 12), (Fraction(1, 5), Fraction(1, 2), Fraction(10, 11))):
+        fair = 1 / sum(a ** abs(i - n // 2) for i in range(n + 1))
+        assert (1 - a) / (1 + a) < fair < 1 / (1 + a)
+
+
+def test_the_geometric_mechanism_is_symmetric_row_monotone_and_tight():
+    """IV-B: always; and each inequality between neighbouring answers is an equality."""
+    for n, a in product((1, 2, 5, 9), ("0.3", "0.62", "10/11")):
+        made = ib.catalog.truncated_geometric(ib.count(n), ib.epsilon_from_alpha(a))
+        assert has(made, S)
+        assert has(made, RM)
+        ratio = made.matrix[:, 1:] / made.matrix[:, :-1]
+        assert np.minimum(ratio, 1 / ratio) == pytest.approx(np.full(ratio.shape, float(Fraction(a))))
+
+
+def test_more_people_raise_the_root_mean_square_error_of_the_named_mechanisms():
+    """Figure 13, in expectation for even bits at alpha 10/11."""
+    rmse = {}
+    for n in (2, 4, 8, 12):
+        prior = ib.priors.binomial(ib.count(n), "1/2")
+        for name, made in named(n, ib.epsilon_from_alpha("10/11")).items():
+            rmse.setdefault(name, []).append(made.loss("squared", prior))
+    for name, found in rmse.items():
+        assert found == sorted(found), name
+
+
+def test_the_ratio_of_neighbouring_outputs_can_be_bounded_at_a_price():
+    """Section VI: for 20 people at epsilon 1/2 ratios of 4 and 1.25 cost 1.6630 and 3.2047, without it 1.6547."""
+    from inbounds.properties import column_ratio
+
+    query = ib.count(20)
+    for ratio, cost in ((4, 1.6630), ("1.25", 3.2047)):
+        made = ib.optimal(query, "0.5", properties=[column_ratio(ratio)])
+        assert made.loss() == pytest.approx(cost, abs=5e-5)
+        neighbours = made.matrix[1:] / made.matrix[:-1]
+        assert np.maximum(neighbours, 1 / neighbours).max() <= float(Fraction(ratio)) * (1 + 1e-9)
+    assert ib.optimal(query, "0.5").loss() == pytest.approx(1.6547, abs=5e-5)
+
+
+def test_other_norms_need_more_than_four_mechanisms():
+    """Section VI: 18 closures of the 128 sets; under L0 at most four costs, under squared error eleven at n = 8."""
+    from inbounds_studies.paper_003_norms import norms, sets_by_closure
+
+    groups = sets_by_closure()
+    assert len(groups) == 18
+    assert sum(map(len, groups.values())) == 128
+    table = norms(losses=("zero-one", "absolute", "squared"), sizes=(8,), alphas=("10/11",)).table
+    behaviours = {loss: max(table.where(loss=loss).column("behaviour")) for loss in table.distinct("loss")}
+    assert behaviours == {"zero-one": 4, "absolute": 10, "squared": 11}
+    for loss in table.distinct("loss"):
+        cost = {row["properties"]: row["cost"] for row in table.where(loss=loss)}
+        assert cost["CH"] == pytest.approx(cost["CM"], rel=1e-7)

@@ -200,7 +200,7 @@ def test_the_command_lists_every_study():
     assert [row["id"] for row in found] == EXPECTED
     verdicts = {row["id"]: row["verdict"] for row in found}
     assert verdicts["000-table1"] == "holds"
-    assert verdicts["002-theorem1"] == "refuted"
+    assert verdicts["002-theorem1"] == "false"
     assert all(claim["verdict"] in VERDICTS for row in found for claim in row["claims"])
     text = run(app, ["list"]).stdout
     assert all(name in text for name in EXPECTED)

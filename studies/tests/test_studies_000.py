@@ -58,7 +58,12 @@ def test_the_printed_programs_have_the_printed_losses(study, name, loss, values)
 
 @pytest.mark.parametrize(("study", "name"), [("000-table3", VARIANT_1), ("000-table4", VARIANT_2)])
 def test_tables_3_and_4_match_the_printed_entries(study, name):
-    assert np.abs(matrix(find(study).run().table, name) - PRINTED[study[4:]]).max() < 0.001
+    found = matrix(find(study).run().table, name)
+    assert np.abs(found - PRINTED[study[4:]]).max() < 0.001
+    if study == "000-table3":
+        assert (PRINTED["table3"][2, 4], round(float(found[2, 4]), 4)) == (0.091, 0.0901)
+        found[2, 4] = 0.091
+    assert np.abs(found - PRINTED[study[4:]]).max() <= 0.0005 + 1e-9
 
 
 def test_table_2_has_other_optima_than_the_printed_one():

@@ -46,6 +46,8 @@ def test_normalizing_at_the_laplace_scale_is_not_private():
         here, there = (density(HALF_LINE, x, at, 1 / epsilon) for at in (0.0, 1.0))
         assert np.abs(np.log(here / there)).max() == pytest.approx(math.log(2 * math.exp(epsilon) - 1))
         assert ib.find_scale(HALF_LINE, 1, str(epsilon)) > 1.05 / epsilon
+    pictured = ib.find_scale(SHOWN, 1, 1)
+    assert pictured == pytest.approx(1.479, abs=5e-4)
 
 
 # --- Table 2 ----------------------------------------------------------------------------------------------

@@ -220,6 +220,7 @@ def test_floors_have_closed_forms():
     """E|N(0,1)|/10 for the mean; (10 - E[max])/10 = 2/(size+1) for the max, all but never rounded to 0 or -10."""
     assert floor(MEAN, 100) == pytest.approx(math.sqrt(2 / math.pi) / 10, rel=1e-4)
     assert floor(MAX, 100) == pytest.approx(2 / 101, rel=1e-4)
+    assert floor(MEAN, 100) == pytest.approx(0.0798, abs=5e-5)
 
 
 def test_rounding_goes_to_the_nearest_of_three_values():

@@ -132,6 +132,15 @@ def test_a_ledger_keeps_its_locks_whatever_this_process_does_with_its_file(file,
     assert locks(file) == 0
 
 
+@on_linux
+@pytest.mark.parametrize("come_and_go", [opened_again, opened_in_a_thread])
+def test_a_ledger_that_was_just_made_keeps_its_locks_too(memory, come_and_go):
+    """Without the lock on the index of its log, another process would begin the index anew."""
+    with Ledger.open(memory / "new.db"):
+        come_and_go(memory / "new.db")
+        assert both(memory / "new.db") == (True, True)
+
+
 def test_a_file_that_was_read_is_open_no_more(tmp_path):
     (tmp_path / "a").write_bytes(b"abc" * 5)
     before = len(os.listdir("/dev/fd"))

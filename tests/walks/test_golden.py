@@ -47,3 +47,27 @@ def test_another_text_and_a_missing_file_fail_and_an_update_writes_the_file(tmp_
 )
 def test_only_versions_digests_times_and_what_rounding_leaves_are_replaced(one: str, other: str) -> None:
     assert without_varying(one) == f"{other}\n"
+
+
+def test_errors_are_compared_by_type_and_message_under_the_line_that_raises_them(tmp_path: Path) -> None:
+    compare, update, missing = Golden(False, tmp_path), Golden(True, tmp_path), tmp_path / "missing"
+    update.errors(
+        "errors",
+        [
+            lambda: int("x"),
+            lambda: missing.read_text(),
+        ],
+        hide=[tmp_path],
+    )
+    assert (tmp_path / "errors.txt").read_text() == (
+        "=== int(\"x\")\nValueError: invalid literal for int() with base 10: 'x'\n\n"
+        "=== missing.read_text()\nFileNotFoundError: [Errno 2] No such file or directory: '…/missing'\n"
+    )
+    with pytest.raises(pytest.fail.Exception):
+        compare.errors("errors", [lambda: int("x")])
+
+
+def test_a_call_that_raises_nothing_is_no_golden_error(tmp_path: Path) -> None:
+    with rejects(pytest.fail.Exception, "nothing was raised:"):
+        Golden(True, tmp_path).errors("errors", [lambda: int("1")])
+    assert not (tmp_path / "errors.txt").exists()

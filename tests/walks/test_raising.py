@@ -1,15 +1,17 @@
 """The helpers of tests/raising.py see an error of another kind, about something else or about another place."""
 
 from contextlib import AbstractContextManager
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 import inbounds as ib
 from inbounds.schema.errors import PlanError, SourceError
-from raising import raises_at, rejects
+from raising import exceeds, raises_at, rejects
 
 NEGATIVE = ValueError("epsilon must not be negative")
+SPENT = ib.BudgetExceeded("pupils", Fraction(1), Fraction(0), Fraction(2))
 UNKNOWN = PlanError("is not declared", ("columns", "score"), "plan.toml, line 12")
 
 
@@ -22,6 +24,7 @@ UNKNOWN = PlanError("is not declared", ("columns", "score"), "plan.toml, line 12
         (rejects(ValueError, about="negative"), NEGATIVE),
         (raises_at(PlanError, ("columns", "score")), UNKNOWN),
         (raises_at(PlanError, ("columns", "score"), line=12, about="declared"), UNKNOWN),
+        (exceeds("pupils", left=0), SPENT),
     ],
 )
 def test_an_error_that_is_expected_is_handed_over(
@@ -41,6 +44,8 @@ def test_an_error_that_is_expected_is_handed_over(
         (rejects(ValueError, "epsilon"), ib.TooLarge("epsilon must be smaller")),
         (rejects(ib.InboundsError), ib.PassportError("the file is malformed")),
         (raises_at(PlanError, ("columns",)), UNKNOWN),
+        (exceeds("pupils", left=1), SPENT),
+        (exceeds("teachers", left=0), SPENT),
         (raises_at(PlanError, ("columns", "score"), line=2), UNKNOWN),
         (raises_at(PlanError, ("columns", "score"), about="plan"), UNKNOWN),
         (raises_at(PlanError, ("columns", "score")), SourceError("is not declared", ("columns", "score"))),

@@ -167,6 +167,7 @@ class Sqlite:
         if not self._run("SELECT 1 FROM sqlite_master LIMIT 1"):
             self._run(f"PRAGMA {SMALL_PAGES}")
             self._start_log()
+            self._run("SELECT 1 FROM sqlite_master")  # makes the files of the log, which are kept open next
         elif self._pragma("application_id") != self._application:
             raise LedgerError(f"{self.place} is a database but no ledger; give another name")
 

@@ -308,6 +308,8 @@ def _curves(curves: Mapping[str, tuple[Floats, Floats]], across: str, up: str) -
             label=name,
         )
     axis.set(xlabel=across, ylabel=up)
+    if all((np.asarray(x) % 1 == 0).all() for x, _ in curves.values()):  # a count has no half
+        axis.locator_params(axis="x", integer=True)
     axis.set_ylim(bottom=0)
     axis.grid(alpha=0.3)
     axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=3.5)

@@ -44,13 +44,13 @@ def _classes(table: Table) -> "Figure":
             if high > low:
                 axis.plot([low, high], [y, y], color=RED, linewidth=9, solid_capstyle="butt", zorder=2)
         words, metric, plain = (rows.column(name)[0] for name in ("words", "metric", "plain"))
-        text = f"{key}) {words}: least scale {metric:.3f} (metric), {plain:.3f} (plain), in sensitivities at ε = 1"
+        text = f"{key}) {words}: least scale {metric:.3f} (metric), {plain:.3f} (plain)"
         axis.text(left, y + 0.22, text, fontsize=8.5)
     axis.set_ylim(-0.4, 2.7)
     axis.set_yticks([])
     axis.spines["left"].set_visible(False)
     axis.grid(visible=False)
-    axis.set_xlabel("answer, in sensitivities; blocks are constraints, those at an end go on for ever")
+    axis.set_xlabel("answer, in sensitivities (as the scales, ε = 1); blocks are constraints, those at an end go on")
     return figure
 
 

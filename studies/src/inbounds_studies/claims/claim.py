@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from inbounds_studies.table import Table
 
-Verdict = Literal["holds", "holds for part", "refuted", "open"]
-VERDICTS: tuple[Verdict, ...] = ("holds", "holds for part", "refuted", "open")
+Verdict = Literal["holds", "holds in part", "false", "open", "defined"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "holds in part", "false", "open", "defined")
 
 
 @dataclass(frozen=True)
@@ -21,32 +21,20 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """study: the id that was run. place, says: where and what. found: what is true. test: the test of that name.
+class Numbers:
+    """What is read off a study's table for a claim.
 
-    printed: numbers as the paper prints them; ours: the same numbers from the study's table. beside: the optimum, or a
-    certified bound, next to the paper's mechanism.
+    printed: numbers as the paper prints them; ours: the same from the table. beside: the optimum, or a certified
+    bound, next to the paper's mechanism.
     """
 
-    study: str
-    place: str
-    says: str
-    verdict: Verdict
-    found: str
-    test: str
     printed: tuple[str, ...] = ()
     ours: Callable[[Table], Sequence[float]] | None = None
     beside: Beside | None = None
 
     def __post_init__(self) -> None:
-        if self.verdict not in VERDICTS:
-            raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {self.verdict!r}")
         if bool(self.printed) is not (self.ours is not None):
-            raise ValueError(f"{self.place}: printed and ours must be given together")
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values: what was claimed and what became of it."""
-        return {name: getattr(self, name) for name in ("place", "says", "verdict", "found", "test")}
+            raise ValueError("printed and ours must be given together")
 
     def agreement(self, table: Table) -> str:
         """ "0.238 → 0.2381 (3 of 3 digits)", or how many of several printed numbers agree in every digit."""
@@ -59,6 +47,35 @@ class Claim:
         whole = sum(agreeing_digits(printed, ours) == digits(printed) for printed, ours in pairs)
         furthest = max(abs(float(printed) - ours) for printed, ours in pairs)
         return f"{whole} of {len(pairs)} numbers in every digit; furthest off {furthest:.2g}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A row of statements.toml: place, says: where and what. found: what is true. tests: those that carry it.
+
+    study: the id of the study that was run for it, or empty. numbers: what is read off that study's table.
+    """
+
+    id: str
+    place: str
+    kind: str
+    says: str
+    verdict: Verdict
+    found: str
+    tests: tuple[str, ...]
+    study: str = ""
+    numbers: Numbers = Numbers()
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {self.verdict!r}")
+        if self.numbers != Numbers() and not self.study:
+            raise ValueError(f"study must name where the numbers of {self.id} are read")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values: what was claimed and what became of it."""
+        texts = {name: getattr(self, name) for name in ("id", "place", "kind", "says", "verdict", "found", "study")}
+        return texts | {"tests": list(self.tests)}
 
 
 def digits(printed: str) -> int:
@@ -85,6 +102,6 @@ def agreeing_digits(printed: str, ours: float) -> int:
 
 
 def verdict_of(claims: Sequence[Claim]) -> Verdict:
-    """One word for several claims: theirs where they agree, else "holds for part"."""
+    """One word for several claims: theirs where they agree, else "holds in part"."""
     found = {claim.verdict for claim in claims}
-    return found.pop() if len(found) == 1 else "holds for part"
+    return found.pop() if len(found) == 1 else "holds in part"
