@@ -58,11 +58,25 @@ WITHOUT_LONG = [
 
 TARGETS = {
     "ledger": {
-        "inbounds.ledger.units": ["tests/ledger/test_ledger.py"],
-        "inbounds.ledger.charges": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
+        "inbounds.ledger.units": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_deltas.py"],
+        "inbounds.ledger.charges": [
+            "tests/ledger/test_ledger.py",
+            "tests/ledger/test_ledger_draws.py",
+            "tests/ledger/test_ledger_deltas.py",
+        ],
         "inbounds.ledger.entries": ["tests/ledger/test_ledger.py"],
-        "inbounds.ledger.population": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_release.py"],
-        "inbounds.ledger.verify": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
+        "inbounds.ledger.population": [
+            "tests/ledger/test_ledger.py",
+            "tests/ledger/test_ledger_release.py",
+            "tests/ledger/test_ledger_periods.py",
+            "tests/ledger/test_ledger_deltas.py",
+        ],
+        "inbounds.ledger.verify": [
+            "tests/ledger/test_ledger.py",
+            "tests/ledger/test_ledger_draws.py",
+            "tests/ledger/test_ledger_periods.py",
+            "tests/ledger/test_ledger_deltas.py",
+        ],
         "inbounds.ledger.queries": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
         "inbounds.ledger.store": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_turns.py"],
         "inbounds.ledger.schema": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],

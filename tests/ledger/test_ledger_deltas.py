@@ -7,6 +7,7 @@ import pytest
 from inbounds.accounting.zcdp_filter import epsilon_from_rho
 from inbounds.errors import BudgetExceeded, LedgerError
 from inbounds.ledger import Ledger
+from inbounds.ledger.charges import Cost
 from inbounds.ledger.units import ATTO, delta_units
 from inbounds.ledger.verify import export_entries, parse_export, verify_export
 from raising import rejects
@@ -47,6 +48,20 @@ def test_epsilon_and_delta_are_charged_apart(ledger):
         ledger.charge("pupils", "0.5", delta="3e-7", key="first")
     assert ledger.verify().people == (people,)
     assert verify_export(exported(ledger)).people == (people,)
+
+
+@pytest.mark.parametrize("delta", [1, "1.5", "-1e-6"])
+def test_a_delta_that_is_none_is_refused(ledger, delta):
+    ledger.add_population("pupils")
+    with rejects(ValueError, "delta"):
+        ledger.charge("pupils", "0.5", delta=delta)
+    assert ledger.population("pupils").spent == 0
+
+
+def test_a_pure_charge_has_delta_0(ledger):
+    ledger.add_population("pupils", 2)
+    assert ledger.charge("pupils", "0.5", key="first").delta == 0
+    assert Cost.from_epsilon("0.5", None).delta == 0
 
 
 def test_deltas_are_counted_in_units_rounded_up_and_budgets_down(ledger):

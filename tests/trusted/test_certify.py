@@ -319,6 +319,19 @@ def test_a_noise_table_passes_exactly_when_its_written_out_matrix_is_private(jud
         assert isinstance(result, ib.PrivacyViolation | ib.InvalidDistribution)
 
 
+@pytest.mark.parametrize("heavy", [0, 2], ids=["below", "above"])
+def test_a_table_that_is_too_heavy_on_one_side_only_is_refused(judge, heavy):
+    """Weights beside each other keep the ratio; the outermost sum of the heavy side grows by more than it."""
+    query, epsilon, unit = ib.count(2), Fraction(1), TOTAL // 99
+    for weight, passes in ((17, True), (18, False)):  # beside an end of 10: 27/10 < e < 28/10
+        core = [17 * unit, 0, 17 * unit]
+        core[heavy] = weight * unit
+        core[1] = TOTAL - 20 * unit - sum(core)
+        assert judge.private(written_out(core, 1, 10 * unit, 2), query, epsilon) == passes
+        made = outcome(lambda core=core: Mechanism(query, epsilon, Noise(np.array(core), 1, 10 * unit, 2), HAND))
+        assert isinstance(made, Mechanism if passes else ib.PrivacyViolation)
+
+
 @pytest.mark.parametrize("reach", [1, 2, 3])
 def test_ends_too_light_for_an_even_table_are_refused(judge, reach):
     """Only the outermost sums break the ratio here: end + reach·floor against end, far from the core."""
