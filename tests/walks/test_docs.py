@@ -179,7 +179,15 @@ def test_no_line_of_code_is_wider_than_the_page():
 
 
 NAME = re.compile(r"`(?:inbounds\.)?((?:{})(?:\.[A-Za-z_]+)+)`".format("|".join(ROOMS)))
-FIELDS = {"curator.toml", "plan.toml", "plan.statistics", "query.cuts"}
+FIELDS = {
+    "curator.toml",
+    "plan.toml",
+    "mechanism.loss",
+    "mechanism.matrix",
+    "query.sensitivity",
+    "plan.statistics",
+    "query.cuts",
+}
 """Names of files and of fields that begin like a room's."""
 
 
