@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import inbounds as ib
 from inbounds.catalog.fair import fair_matrix
 from inbounds.design.problem import Problem
 from inbounds.design.routes import linear_program
@@ -106,3 +107,22 @@ def test_alpha_outside_its_range_and_unknown_properties_are_refused():
             choose_closed_form(4, alpha)
     with rejects(ValueError, "property"):
         choose_closed_form(4, 0.5, ["honest"])
+
+
+@pytest.mark.parametrize("aim", ["average", "worst"])
+def test_fair_mechanisms_come_from_the_formula_for_every_prior_and_aim(aim):
+    """Lemma 1: all fair mechanisms lose 1 - y, under any prior and for the worst answer."""
+    prior = [8, 4, 2, 1, 1] if aim == "average" else None
+    made = ib.optimal(ib.count(4), 1, "zero-one", prior=prior, properties=["fair"], aim=aim)
+    assert "flowchart, explicit fair" in str(made.origin)
+    priors = {} if prior is None else {"prior": np.array(prior) / 16}
+    problem = square(5, 1.0, "zero-one", properties=frozenset({"fair"}), worst=aim == "worst", **priors)
+    assert 1 - made.matrix[0, 0] == pytest.approx(linear_program.solve(problem).bound, abs=1e-7)
+
+
+def test_properties_without_fairness_under_a_prior_are_no_case_for_the_formula():
+    prior = [96, 1, 1, 1, 1]
+    made = ib.optimal(ib.count(4), 1, "zero-one", prior=prior, properties=["row_monotone"])
+    even = ib.optimal(ib.count(4), 1, "zero-one", properties=["row_monotone"])
+    assert "flowchart" in str(even.origin)
+    assert made.loss("zero-one", prior) < 0.9 * even.loss("zero-one", prior)

@@ -86,27 +86,21 @@ def find_plain_loss(spans: Floats, scale: float, sensitivity: float) -> float:
     """Compute the largest loss between two real answers in the spans at most a sensitivity apart.
 
     Moving an answer away from another never lowers their loss, because ln N changes by at most 1/s per unit. So a pair
-    counts only if it is a whole sensitivity apart, or if one answer is an end of a span and the other is as far away as
-    it can be. Between breaks N(f) = 1 - l·exp(-f/s) - r·exp(f/s) at both answers, and the ratio of two such is
+    counts only if it is a whole sensitivity apart, or if the lower answer starts a span and the upper one is as far
+    away as it can be. Between breaks N(f) = 1 - l·exp(-f/s) - r·exp(f/s) at both answers, and the ratio of two such is
     stationary at the roots of a quadratic.
     """
     ends = spans[np.isfinite(spans)]
     breaks = np.unique(np.concatenate([ends, ends - sensitivity]))
     inner = [_stationary(spans, low, high, scale, sensitivity) for low, high in pairwise(breaks)]
-    upwards = _largest_from(spans, np.concatenate([breaks, *inner]), scale, sensitivity)
-    downwards = _largest_from(-spans[::-1, ::-1], -ends, scale, sensitivity)
-    far_out = 0.0 if np.isfinite(spans).all() else sensitivity / scale  # where nothing is cut off any more
-    return max(upwards, downwards, far_out)
-
-
-def _largest_from(spans: Floats, answers: Floats, scale: float, sensitivity: float) -> float:
-    """Compute the largest loss between one of the answers and the highest that the spans hold within a sensitivity."""
+    lower = np.concatenate([breaks, *inner])
     low, high = spans[:, 0], spans[:, 1]
-    f = answers[((answers[:, None] >= low) & (answers[:, None] <= high)).any(axis=1)]
+    f = lower[((lower[:, None] >= low) & (lower[:, None] <= high)).any(axis=1)]
     reached = f[:, None] + sensitivity
     g = np.where(reached >= low, np.minimum(reached, high), -np.inf).max(axis=1)
     losses = (g - f) / scale + np.abs(np.log(kept_mass(spans, g, scale) / kept_mass(spans, f, scale)))
-    return float(losses.max(initial=0.0))
+    far_out = 0.0 if np.isfinite(spans).all() else sensitivity / scale  # where nothing is cut off any more
+    return max(float(losses.max(initial=0.0)), far_out)
 
 
 def _stationary(spans: Floats, low: float, high: float, scale: float, sensitivity: float) -> Floats:

@@ -58,18 +58,22 @@ def choose_closed_form(n: int, alpha: float, properties: Iterable[str] = ()) -> 
 
 
 def accepts(problem: Problem) -> bool:
-    """Return whether this route applies: zero-one loss, uniform average, a count, and a choice without a program."""
+    """Return whether this route applies: zero-one loss, a count, and a choice without a program.
+
+    The average must be uniform, unless fairness is asked for: all fair mechanisms are ranked alike by every prior and
+    by the worst answer, because each loses 1 - y (Lemma 1).
+    """
     m, n = problem.shape
+    uniform = not problem.worst and bool(np.allclose(problem.prior, 1 / n, rtol=1e-14))
     return (
         m == n
         and problem.edges is None
         and bool(problem.properties)
         and not problem.limits
-        and not problem.worst
         and problem.cliques == tuple((j, j + 2, 1.0) for j in range(n - 1))
         and np.array_equal(problem.home, np.arange(n))
         and np.array_equal(problem.loss, 1.0 - np.eye(n))
-        and bool(np.allclose(problem.prior, 1 / n, rtol=1e-14))
+        and (uniform or "fair" in problem.properties)
         and not any(name.startswith("column_ratio") for name in problem.properties)
         and _choose(problem).mechanism != "WM"
     )
