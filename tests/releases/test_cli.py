@@ -102,7 +102,7 @@ def test_init_drafts_a_plan_that_runs_once_the_keys_are_filled_in(folder, inboun
     assert "North" not in text
     refused = inbounds(folder, "release", "plan.toml")
     assert refused.returncode == 2
-    assert "plan.toml, line 18: groups.keys must hold at least one group" in re.sub(r"\s+", " ", refused.stderr)
+    assert "plan.toml, line 24: groups.keys must hold at least one group" in re.sub(r"\s+", " ", refused.stderr)
     text = text.replace("keys = []", 'keys = "schools.txt"')
     (folder / "plan.toml").write_text(text)
     refused = inbounds(folder, "release", "plan.toml")  # it would count nobody, and spend epsilon
