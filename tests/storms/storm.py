@@ -84,13 +84,16 @@ def storm_ledger(folder: Path, choose: random.Random, seconds: float) -> Counter
             return subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
 
     running, end = [start() for _ in range(CLIENTS)], time.monotonic() + seconds
+    seen = outputs[:]
     while time.monotonic() < end:
-        time.sleep(choose.uniform(0.3, 2.0))
-        victim = choose.randrange(CLIENTS)
+        victim, pause = choose.randrange(CLIENTS), choose.uniform(0, 2.0)
+        while not seen[victim].stat().st_size and time.monotonic() < end:
+            time.sleep(0.01)  # until it is at work, however long the machine takes to start it
+        time.sleep(pause)
         running[victim].send_signal(signal.SIGKILL)
         running[victim].wait()
         figures["processes killed"] += 1
-        running[victim] = start()
+        running[victim], seen[victim] = start(), outputs[-1]
     for process in running:
         process.kill()
         process.wait()
@@ -98,6 +101,7 @@ def storm_ledger(folder: Path, choose: random.Random, seconds: float) -> Counter
     with Ledger.open(place) as ledger:
         figures["operations acknowledged"] = len(judge(recorders, ledger, "p"))
         figures["charges"] = ledger.verify().charges
+    assert figures["charges"], "nothing was charged before the time was over"
     return figures
 
 
