@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inbounds.curator import parse_question
-from inbounds.curator.question import QuestionIdentity
+from inbounds.curator.question import MOST_LISTED, QuestionIdentity
 from inbounds.schema.condition.canonical import canonical_condition, canonical_text, format_condition
 from inbounds.schema.condition.parser import parse
 from inbounds.schema.condition.tree import And, ColumnRef, Compare, In, IsNull, IsTrue, Literal, Not, Or
@@ -159,3 +159,12 @@ def test_the_canonical_form_is_its_own_and_can_be_read_back(condition):
 def test_a_number_that_cannot_be_written_out_is_refused():
     with rejects(ValueError, about="40"):
         canonical_text("age > 1e-99")
+
+
+def test_a_question_lists_at_most_so_many_values(curator):
+    dataset = curator.settings.datasets["pupils"]
+    shares = [f"{k}/{2 * MOST_LISTED}" for k in range(1, MOST_LISTED + 1)]
+    assert len(parse_question({"quantile": "age", "at": shares, "epsilon": "1"}, dataset).statistic.at) == MOST_LISTED
+    with pytest.raises(PlanError) as refused:
+        parse_question({"quantile": "age", "at": [*shares, "3/4"], "epsilon": "1"}, dataset)
+    assert refused.value.path == ("at",)
