@@ -312,6 +312,12 @@ def test_a_release_verifies_and_says_what_is_published(released):
     assert ib.verify(released / "t.csv.release.json", passports=passports).is_valid
 
 
+def test_the_page_for_the_public_says_that_groups_may_be_missing(released):
+    done = ib.release(many(), thousand(), cache=released / "cache")
+    done.export(released / "public.html")
+    assert "Only groups with enough people are shown" in (released / "public.html").read_text()
+
+
 @pytest.mark.parametrize("format_", ["csv", "parquet", "json"])
 def test_a_table_without_any_group_is_written_and_verifies(format_, tmp_path):
     table = frame([("p", "a", True)])

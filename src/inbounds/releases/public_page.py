@@ -402,7 +402,8 @@ def _promise(record: ReleaseRecord) -> list[str]:
         f"The random error hides each person: {change}, no result becomes more than {_factor(spent)} times as "
         f"likely{but} (differential privacy with {terms})."
     )
-    return [first, _so_far(record)]
+    missing = ["Only groups with enough people are shown; a group that is missing may have a few."]
+    return [first, *(missing if "keys" in record["plan"] else []), _so_far(record)]
 
 
 def _so_far(record: ReleaseRecord) -> str:

@@ -168,7 +168,7 @@ def format_groups(number: int, by: Sequence[str]) -> str:
     """Describe the groups of a plan: how many, and by which columns. number: 0 for groups that the data holds."""
     if not by:
         return "the whole table"
-    return f"{number or 'all'} groups {'' if number else 'of the data '}by {', '.join(by)}"
+    return f"{f'{number} groups' if number else 'groups from the data'} by {', '.join(by)}"
 
 
 def format_number(value: Fraction) -> str:
