@@ -49,7 +49,7 @@ SETS = {
 }
 PEERS = ("single draws", "JointExp", "OpenDP, single")
 
-STATED_SEED, STATED_CASES, REPORTS = 20261122, 40, 5
+STATED_SEED, STATED_CASES, REPORTS = 20261123, 40, 5
 
 Row = dict[str, Any]
 """A case and the mean errors of all sides."""
@@ -157,6 +157,7 @@ def measure_stated(count: int) -> list[Row]:
                 reports[:, place], truths, vectors.posteriors(place, reports, weights), strict=True
             ):
                 low, stop = find_shortest_run(mass / mass.sum(), 0.9)
+                low, stop = min(low, report), max(stop, report + 1)
                 told = np.abs(values - report) @ mass / mass.sum()
                 found.append((low <= truth < stop, stop - low, abs(report - truth), told))
             facts = {name: getattr(case, name) for name in ("name", "size", "values", "epsilon", "shape")}

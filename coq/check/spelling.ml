@@ -184,7 +184,7 @@ let label_sets value =
   | _ -> refuse "sets of labels must be of one family"
 
 (* The laws that have a rule here. *)
-let laws = [ "matrix"; "approximate"; "approximate_noise"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central"; "joint" ]
+let laws = [ "matrix"; "approximate"; "approximate_noise"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central"; "joint"; "joint_sizes" ]
 
 let law_fields value =
   match fields_of "law" value with
@@ -335,21 +335,28 @@ let quantile fields =
     at_epsilon = fraction "epsilon" (field fields "epsilon");
     by_law = quantile_law (field fields "law") }
 
+let several_law value =
+  match law_fields value with
+  | [ ("joint", value) ] ->
+      let law = fields_of "joint" value in
+      only "joint" [ "weight"; "spacing" ] law;
+      Checker.Levels (one_number "weight" (field law "weight"), whole_numbers "spacing" (field law "spacing"))
+  | [ ("joint_sizes", value) ] ->
+      let law = fields_of "joint_sizes" value in
+      only "joint_sizes" [ "weight"; "spacing"; "sizes"; "floor" ] law;
+      let one name = one_number name (field law name) and many name = whole_numbers name (field law name) in
+      Checker.LevelsOver (one "weight", many "spacing", many "sizes", one "floor")
+  | _ -> refuse "the law of several quantiles must be joint or joint over sizes"
+
 let several fields =
   let part = quantile_fields fields in
   let one name = one_number name (field part name) in
   let shares = String.split_on_char ' ' (text_of "at" (field part "at")) in
-  match law_fields (field fields "law") with
-  | [ ("joint", value) ] ->
-      let law = fields_of "joint" value in
-      only "joint" [ "weight"; "spacing" ] law;
-      { Checker.several_grid = scale "values" (field part "values");
-        shares_at = List.map (fun share -> fraction "at" (String share)) shares;
-        several_records = one "size";
-        several_public = is_public part;
-        several_missing = one "missing";
-        several_per_person = one "records";
-        several_epsilon = fraction "epsilon" (field fields "epsilon");
-        level_weight = one_number "weight" (field law "weight");
-        spacings = whole_numbers "spacing" (field law "spacing") }
-  | _ -> refuse "the law of several quantiles must be joint"
+  { Checker.several_grid = scale "values" (field part "values");
+    shares_at = List.map (fun share -> fraction "at" (String share)) shares;
+    several_records = one "size";
+    several_public = is_public part;
+    several_missing = one "missing";
+    several_per_person = one "records";
+    several_epsilon = fraction "epsilon" (field fields "epsilon");
+    several_by = several_law (field fields "law") }

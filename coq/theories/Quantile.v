@@ -8,9 +8,10 @@
     sided_passport       the same for a sided table
     central_passport     the same for a matrix over central records, and that its masses sum to one
     answer_private       for a matrix over the quantile alone: any two groups, all sets of reports
-    several_passport     several quantiles in one draw: all groups that differ in one person's records, all sets of reports *)
+    several_passport     several quantiles in one draw: all groups that differ in one person's records, all sets of reports
+    over_sizes_passport  the same where the size is secret: all groups with or without one person's records *)
 From Coq Require Import ZArith Reals List Bool Lra Lia Arith.
-From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Scores Tight Depth ScoreCheck Lengths Sides Central Joint.
+From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Scores Tight Depth ScoreCheck Lengths Sides Central Joint Sizes.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -169,6 +170,10 @@ End Accepted.
 (** * Several quantiles in one draw *)
 Open Scope Z_scope.
 
+Inductive several_law :=
+  | Levels (weight : Z) (spacing : list Z)                            (* of a public size *)
+  | LevelsOver (weight : Z) (spacing sizes : list Z) (floor : Z).     (* of a secret one *)
+
 Record several := Several {
   several_grid : scale;
   shares_at : list frac;        (* rising *)
@@ -177,8 +182,7 @@ Record several := Several {
   several_missing : Z;
   several_per_person : Z;
   several_epsilon : frac;
-  level_weight : Z;
-  spacings : list Z
+  several_by : several_law
 }.
 
 Definition MOST_QUANTILES := 100.
@@ -202,22 +206,42 @@ Definition several_ok (q : several) : bool :=
   && (1 <=? several_per_person q) && (several_per_person q <=? MOST_RECORDS) && range_ok (several_epsilon q).
 
 Definition check_several (q : several) : bool :=
-  several_ok q && several_public q && (length_Z 0 (spacings q) =? size_of (ticks (several_grid q)))
-  && check_joint (level_weight q) (spacings q) (ranks_once 0 (several_records q) (shares_at q)) (several_records q)
-       (several_per_person q) (num (several_epsilon q)) (den (several_epsilon q)).
+  several_ok q
+  && match several_by q with
+     | Levels weight spacing =>
+         several_public q && (length_Z 0 spacing =? size_of (ticks (several_grid q)))
+         && check_joint weight spacing (ranks_once 0 (several_records q) (shares_at q)) (several_records q)
+              (several_per_person q) (num (several_epsilon q)) (den (several_epsilon q))
+     | LevelsOver weight spacing sizes floor =>
+         negb (several_public q) && (length_Z 0 spacing =? size_of (ticks (several_grid q)))
+         && check_sizes weight spacing sizes floor (length_Z 0 (shares_at q))
+              (several_per_person q) (num (several_epsilon q)) (den (several_epsilon q))
+     end.
 
 Open Scope R_scope.
 
-Theorem several_passport (q : several) : check_several q = true ->
-  let w := (length (spacings q) - 1)%nat in
-  let x := IZR (level_weight q) / IZR TOTAL in
+Theorem several_passport (q : several) weight spacing : several_by q = Levels weight spacing -> check_several q = true ->
+  let w := (length spacing - 1)%nat in
   forall outputs, (forall s, In s outputs -> sound w (several_records q) s) ->
   forall lot any drawn, 0 <= lot <= 1 -> (forall s, 0 <= any s) ->
-  (forall db s, (1 - slack) * intended (level_weight q) (spacings q) (several_records q) outputs lot any db s <= drawn db s
-                <= (1 + slack) * intended (level_weight q) (spacings q) (several_records q) outputs lot any db s) ->
-  private (chain (joint_near (spacings q) (several_records q)) (Z.to_nat (several_per_person q))) (real (several_epsilon q))
+  (forall db s, (1 - slack) * intended weight spacing (several_records q) outputs lot any db s <= drawn db s
+                <= (1 + slack) * intended weight spacing (several_records q) outputs lot any db s) ->
+  private (chain (joint_near spacing (several_records q)) (Z.to_nat (several_per_person q))) (real (several_epsilon q))
     (Mechanism outputs drawn).
 Proof.
-  intros H w x outputs Sound lot any drawn Lot Any Near. unfold check_several in H. rewrite !andb_true_iff in H. destruct H as [_ H].
-  exact (joint_promise _ _ _ _ _ _ _ H outputs Sound lot any drawn Lot Any Near).
+  intros E H w outputs Sound lot any drawn Lot Any Near. unfold check_several in H. rewrite E, !andb_true_iff in H.
+  destruct H as [_ [_ H]]. exact (joint_promise _ _ _ _ _ _ _ H outputs Sound lot any drawn Lot Any Near).
+Qed.
+
+(** Groups of any size that differ in the records of one person. *)
+Theorem over_sizes_passport (q : several) weight spacing sizes floor :
+  several_by q = LevelsOver weight spacing sizes floor -> check_several q = true ->
+  forall outputs ways, (forall o n s, In (n, s) (ways o) -> in_order 0 0 s) ->
+  forall lot any drawn, 0 <= lot <= 1 -> (forall o, 0 <= any o) ->
+  (forall db o, (1 - slack) * intended_over weight spacing floor outputs ways lot any db o <= drawn db o
+                <= (1 + slack) * intended_over weight spacing floor outputs ways lot any db o) ->
+  private (chain added (Z.to_nat (several_per_person q))) (real (several_epsilon q)) (Mechanism outputs drawn).
+Proof.
+  intros E H outputs ways Rise lot any drawn Lot Any Near. unfold check_several in H. rewrite E, !andb_true_iff in H.
+  destruct H as [_ [_ H]]. exact (sizes_promise _ _ _ _ _ _ _ _ H outputs ways Rise lot any drawn Lot Any Near).
 Qed.

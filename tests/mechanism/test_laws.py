@@ -44,6 +44,7 @@ def one_of_each() -> dict[str, Mechanism]:
         ib.design_sided(ib.quantile(1, 0, 20, size=9), 1),
         ib.design_central(median, 1, length=2),
         ib.optimal(ib.quantiles([0, 0.5], 0, 4, size=9), 1),
+        ib.design_joint(ib.quantiles([0, 0.5], 0, 4, maximum=9), 1),
     ]
     return {one.law.kind: one for one in made}
 
@@ -76,7 +77,7 @@ def test_a_law_serves_only_its_own_type_of_query(kind):
         Mechanism(other, made.epsilon, made.law, made.origin)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MADE if kind not in ("noise", "response", "joint")])
+@pytest.mark.parametrize("kind", [kind for kind in MADE if kind not in ("noise", "response", "joint", "joint_sizes")])
 def test_every_small_mechanism_has_a_channel_a_page_and_a_row_in_comparisons(kind):
     made = MADE[kind]
     channel = made.channel()
@@ -90,8 +91,9 @@ def test_every_small_mechanism_has_a_channel_a_page_and_a_row_in_comparisons(kin
     assert describe_checkers(made) in mechanism_page(made)
 
 
-def test_several_quantiles_have_a_channel_each_one_page_and_no_row_in_comparisons():
-    made = MADE["joint"]
+@pytest.mark.parametrize("kind", ["joint", "joint_sizes"])
+def test_several_quantiles_have_a_channel_each_one_page_and_no_row_in_comparisons(kind):
+    made = MADE[kind]
     for single in made.query.singles:
         channel = made.channel(at=single.at)
         assert np.allclose(channel.matrix.sum(axis=0), 1)

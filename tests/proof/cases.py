@@ -369,6 +369,30 @@ def joint_passports(number: int, seed: int) -> Iterator[Json]:
         yield wrap(MECHANISM, {**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
 
 
+def joint_sizes_passports(number: int, seed: int) -> Iterator[Json]:
+    """Joint laws over sizes at the boundary and a hair beside it, and at limits of what can be drawn."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        width, epsilon = rng.choice((1, 2, 7, 60)), Fraction(rng.choice(EPSILONS[:6]))
+        asked = _quantile(width, rng)
+        shares = sorted({Fraction(rng.randint(0, 200), 200) for _ in range(rng.choice((2, 3, 5, 9, 19)))})
+        sizes = sorted({rng.randint(0, 60) for _ in range(rng.choice((1, 2, 9, 40)))})
+        floor = rng.choice((0, 9, 40, 900 - len(shares) * (24 + 2 * (width + 1).bit_length()) + rng.choice((0, 1))))
+        asked["query"] |= {"kind": "quantiles", "at": " ".join(map(str, shares))}
+        asked["query"]["public"] = rng.random() < 0.1
+        p = ratio_lower_bound(epsilon, Fraction(1, max(1, int(asked["query"]["records"]))))
+        square = -(-((TOTAL**2 * (2**28 + 1)) << EXP_BITS) // (p * (2**28 - 1)))
+        weight = math.isqrt(square - 1) + 1 + rng.choice((0, 0, 0, -1, 1))
+        if 0 < weight < TOTAL and rng.random() < 0.4:  # beside the most records of the largest size
+            beyond = -(-25 * (max(0, floor) + 40 + len(sizes).bit_length()) * TOTAL // (36 * (TOTAL - weight)))
+            steps = (1 << 20) // (len(shares) + 1) ** 2 - len(sizes) - 64
+            sizes[-1] = max(sizes[-1], min(steps, (1 << 24) // ((width + 1) * len(sizes))) - beyond - width - 1)
+            sizes[-1] += rng.choice((0, 1))
+        spacing = [rng.choice((1, 9, (1 << 24) - 1)) for _ in range(width + 1)]
+        law = {"weight": str(weight), "spacing": _line(spacing), "sizes": _line(sizes), "floor": str(floor)}
+        yield wrap(MECHANISM, {**asked, "epsilon": str(epsilon), "law": {"joint_sizes": law}, **_ORIGIN})
+
+
 def _histograms(length: int, width: int) -> list[tuple[int, ...]]:
     """All histograms of so many records on 0..width, in lexicographic order."""
     every = product(range(length + 1), repeat=width + 1)
@@ -441,6 +465,7 @@ def honest_quantiles() -> tuple[Json, ...]:
         ib.design_permute_flip(ib.median(1, 5, size=25), 1), ib.design_permute_flip(persons, "1/2"),
         ib.design_permute_flip(ib.median(0, 5000, maximum=4), 2), ib.design_sided(ib.quantile(1, 0, 100, size=30), 1),
         ib.design_central(small, 1), ib.design_joint(ib.quantiles([0, "1/3", 1], 0, 8, size=25, records=2), 1),
+        ib.design_joint(ib.quantiles([0, "1/3", 1], 0, 8, maximum=25, records=2), 1),
         Mechanism(small, Fraction(1), blind, Origin("oblivious")),
     ]  # fmt: skip
     return tuple(passports.to_passport(one).to_json() for one in made)

@@ -20,7 +20,7 @@ from inbounds.errors import InboundsError, PassportError
 from inbounds.files import LoadedFile
 from inbounds.mechanism import load
 from inbounds.mechanism.laws import central
-from inbounds.trusted import block_designs, bounds, certify, joint_quantiles, permute_flip, sided_scores
+from inbounds.trusted import block_designs, bounds, certify, joint_quantiles, joint_sizes, permute_flip, sided_scores
 from proof import cases
 from proof.checker import PROGRAM, answers, verdicts
 from raising import rejects
@@ -195,6 +195,7 @@ def test_score_tables_have_equal_verdicts():
         cases.answer_passports,
         cases.central_passports,
         cases.joint_passports,
+        cases.joint_sizes_passports,
     ],
 )
 def test_verdicts_on_passports_of_quantiles_are_equal(make, number, tmp_path):
@@ -322,6 +323,8 @@ FAULTS: list[tuple[Any, str, Any, Any]] = [
     (central, "neighbour_groups", _last_value_forgotten, cases.central_passports),
     (joint_quantiles, "ratio_lower_bound", _all_for_one_record, cases.joint_passports),
     (joint_quantiles, "SLACK_BITS", 29, cases.joint_passports),
+    (joint_sizes, "ratio_lower_bound", _all_for_one_record, cases.joint_sizes_passports),
+    (joint_sizes, "CAPACITY_BITS", 39, cases.joint_sizes_passports),
 ]
 
 

@@ -139,7 +139,7 @@ def drawn_law(sampler, group, monkeypatch):
             return np.array([side])
 
         with monkeypatch.context() as patch:
-            patch.setattr(JointSampler, "_flip", follow)
+            patch.setattr(JointSampler, "flip", follow)
             output = tuple(sampler.draw(np.array([group]), no_lot)[0].tolist())
         found[output] = found.get(output, 0) + chance
     return found
@@ -163,9 +163,9 @@ def test_coins_keep_the_precision_of_rare_sides():
     rare, common = np.array([2.0**-100]), np.array([1.0])
     limit = 2**24 - 1  # 2^-100 of 2^124 words, less a little for the sum 1 + 2^-100
     for yes, no, is_rare in ((rare, common, True), (common, rare, False)):
-        assert sampler._flip(yes, no, word(0, limit))[0] == is_rare
-        assert sampler._flip(yes, no, word(0, limit + 1))[0] != is_rare
-        assert sampler._flip(yes, no, word(1, 0))[0] != is_rare
+        assert sampler.flip(yes, no, word(0, limit))[0] == is_rare
+        assert sampler.flip(yes, no, word(0, limit + 1))[0] != is_rare
+        assert sampler.flip(yes, no, word(1, 0))[0] != is_rare
 
 
 @pytest.mark.parametrize("epsilon", ["1/1000000", "1", "64"])
@@ -223,7 +223,7 @@ def test_records_short_of_a_public_size_or_beyond_it_cost_no_more_than_changed_o
 def test_truths_and_depths_are_those_of_the_definition():
     for width, ranks, size in CASES:
         groups = histograms(size, width)
-        truths, depths = truths_and_depths(Staircases.from_histograms(np.array(groups)), np.array(ranks))
+        truths, depths = truths_and_depths(Staircases.from_histograms(np.array(groups), size), np.array(ranks))
         for group, truth, depth in zip(groups, truths.T.tolist(), depths.tolist(), strict=True):
             assert tuple(truth) == truth_of(group, ranks)
             others = [other for other in groups if truth_of(other, ranks) != truth_of(group, ranks)]

@@ -13,6 +13,7 @@ from inbounds.errors import PassportError
 from inbounds.files import RELEASE
 from inbounds.mechanism.laws import CentralRecords, PermuteAndFlip
 from inbounds.plan.oneline import one_line
+from inbounds.releases.budget import plan_budget, query_for_person
 from inbounds.releases.pipeline import PlanError, find_mechanism, preview_release, release, to_plan
 from inbounds.releases.recompute import check_release as check
 from raising import raises_at, rejects
@@ -43,9 +44,19 @@ def test_several_shares_of_groups_of_public_size_are_one_draw():
     assert found.epsilons == (2, 2)
 
 
+@pytest.mark.parametrize("people", [{}, {"people": {"id": "p", "max_records": 2}}])
+def test_several_shares_of_groups_with_a_maximum_are_one_draw_where_it_is_small_enough(people):
+    found = to_plan(plan({"quantile": "x", "at": ["1/2", "1/4"]}, sizes={"max_size": 20}, **people), FRAME)
+    assert [found.cells(statistic) for statistic in found.statistics] == [["x_q25", "x_median"]]
+    (entry,) = plan_budget(found)
+    query = query_for_person(entry.statistic, found.context, 20, entry.records)
+    assert query == ib.quantiles(["1/4", "1/2"], 0, 10, maximum=20, records=2 if people else 1)
+
+
 LABELS = {"columns": {"x": {"low": 0, "high": 10}, "y": {"labels": ["p", "q"]}}}
 APART = {
-    "a size that is not public": {"sizes": {"max_size": SIZE}},
+    "a large maximum": {"sizes": {"max_size": 3000}},
+    "an epsilon that is too small beside a maximum": {"sizes": {"max_size": SIZE}, "epsilon": "1/10000"},
     "a design option": {"design": {"loss": "zero-one"}},
     "a group beyond one draw": {"sizes": {"size": 1 << 20}},
 }
@@ -53,12 +64,11 @@ APART = {
 
 @pytest.mark.parametrize("why", APART)
 def test_several_shares_are_divided_where_they_cannot_be_one_draw(why):
-    found = to_plan(
-        plan({"quantile": "x", "at": ["0.9", "0.25"], "budget_share": "1/2"}, {"min": "x"}, **APART[why]), FRAME
-    )
+    quartiles = {"quantile": "x", "at": ["0.9", "0.25"], "budget_share": "1/2"}
+    found = to_plan(plan(quartiles, {"min": "x"}, **APART[why]), FRAME)
     assert [statistic.name for statistic in found.statistics] == ["x_q25", "x_q90", "x_min"]
     assert [statistic.share for statistic in found.statistics] == [Fraction(1, 4), Fraction(9, 10), 0]
-    assert found.epsilons == (1, 1, 2)
+    assert found.epsilons == (found.epsilon / 4, found.epsilon / 4, found.epsilon / 2)
 
 
 @pytest.mark.parametrize("at", [[0, 0.9, 1], ("max", "min", 0.9), np.array([0.9, 0, 1]), ["1", "9/10", "min"]])

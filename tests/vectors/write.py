@@ -237,6 +237,26 @@ def joint() -> Iterator[Case]:
         yield "refuse", name, _changed(base, change)
 
 
+def joint_sizes() -> Iterator[Case]:
+    """Yield laws of several quantiles in one draw where the size is secret."""
+    queries = {
+        "quartiles": ib.quantiles(["1/4", "1/2", "3/4"], 0, 20, maximum=30),
+        "persons": ib.quantiles([0, "1/2", 1], -1, 4, maximum=9, step="1/2", missing=1, records=3),
+        "one-record": ib.quantiles(["1/10", "1/5"], 0, 1, maximum=1),
+    }
+    for name, query in queries.items():
+        made = to_passport(ib.design_joint(query, "3/2")).to_json()
+        law = made["content"]["law"]["joint_sizes"]
+        yield "accept", name, made
+        change = lambda number: _set("law", "joint_sizes", "weight", str(number))  # noqa: E731
+        yield from _border(f"{name}-weight", made, change, int(law["weight"]), 1)
+        change = lambda number: _set("law", "joint_sizes", "floor", str(number))  # noqa: E731
+        yield from _border(f"{name}-floor", made, change, int(law["floor"]), 901)
+    base = to_passport(ib.design_joint(queries["quartiles"], "3/2")).to_json()
+    for name, change in {**JOINT_SIZES_CHANGES, **JOINT_SIZES_QUERY_CHANGES, **EPSILON_CHANGES}.items():
+        yield "refuse", name, _changed(base, change)
+
+
 def approximate() -> Iterator[Case]:
     """Yield matrices with a delta: with outputs that one answer of a pair cannot give, and at their bounds."""
     queries = [
@@ -350,6 +370,7 @@ LAWS = {
     "scores": scores,
     "sides": sides,
     "joint": joint,
+    "joint_sizes": joint_sizes,
 }
 """How the vectors of each law are made."""
 
@@ -948,6 +969,13 @@ JOINT_QUERY_CHANGES = {
 }
 """Changes of three quantiles of 30 records with 101 values after which no joint law may be accepted."""
 
+JOINT_SIZES_QUERY_CHANGES = {
+    name: change
+    for name, change in JOINT_QUERY_CHANGES.items()
+    if name not in ("secret-size", "more-records-than-a-draw-holds", "several-records")
+} | {"public-size": _set("query", "public", True), "persons": _set("query", "records", "2")}
+"""Changes of three quantiles of at most 30 records with 21 values after which no law over sizes may be accepted."""
+
 JOINT = ("law", "joint")
 
 JOINT_CHANGES = {
@@ -965,6 +993,34 @@ JOINT_CHANGES = {
     "another-law": lambda content: content.update(law={"scores": {"table": f"{TOTAL} 1", "stride": "1", "deeper": ""}}),
 }
 """Changes of a joint law after which it must be refused."""
+
+
+SIZES = ("law", "joint_sizes")
+
+JOINT_SIZES_CHANGES = {
+    "weight-zero": _set(*SIZES, "weight", "0"),
+    "weight-of-no-fall": _set(*SIZES, "weight", str(TOTAL)),
+    "weight-as-number": _set(*SIZES, "weight", 3 << 60),
+    "weight-missing": _remove(*SIZES, "weight"),
+    "spacing-zero": _line(*SIZES, "spacing", to=_replaced(3, 0)),
+    "spacing-too-large": _line(*SIZES, "spacing", to=_replaced(0, 1 << 24)),
+    "spacing-too-short": _set(*SIZES, "spacing", "3 2 1"),
+    "sizes-missing": _remove(*SIZES, "sizes"),
+    "sizes-empty": _set(*SIZES, "sizes", ""),
+    "sizes-equal": _set(*SIZES, "sizes", "0 3 3"),
+    "sizes-falling": _set(*SIZES, "sizes", "3 2"),
+    "sizes-negative": _set(*SIZES, "sizes", "-1 2"),
+    "sizes-too-large": _set(*SIZES, "sizes", f"0 {1 << 17}"),
+    "sizes-too-many": _set(*SIZES, "sizes", " ".join(map(str, range(257)))),
+    "floor-negative": _set(*SIZES, "floor", "-1"),
+    "floor-as-number": _set(*SIZES, "floor", 9),
+    "floor-missing": _remove(*SIZES, "floor"),
+    "sizes-field-of-no-rule": _set(*SIZES, "more", "1"),
+    "joint-of-a-public-size": lambda content: content.update(
+        law={"joint": {name: content["law"]["joint_sizes"][name] for name in ("weight", "spacing")}}
+    ),
+}
+"""Changes of a joint law over sizes after which it must be refused."""
 
 
 def _with_ends_exchanged(line: str) -> str:

@@ -535,7 +535,6 @@ def _check_number(plan: StatedPlan, statistic: StatedStatistic) -> None:
     insist(known, f"{statistic.name} must be about a column with bounds")
     spread = statistic.kind != "variance" or (plan.public and min(plan.sizes) >= 2)
     insist(spread, f"{statistic.name} needs public sizes of at least two")
-    insist(len(statistic.at) < 2 or plan.public, f"{statistic.name} needs public sizes: it is one draw of several")
 
 
 def _check_labels(plan: StatedPlan, statistic: StatedStatistic) -> None:

@@ -263,8 +263,23 @@ class Plan:
             with error_path("statistics", k):
                 options = self.design_options(statistic)
                 with error_path(statistic.kind):
-                    parts += statistic.divide(self.context, largest, options)
+                    parts += statistic.divide(self.context, largest, options, self._least_epsilon(statistic))
         object.__setattr__(self, "statistics", tuple(parts))
+
+    def _least_epsilon(self, statistic: Statistic) -> Fraction:
+        """Return the least epsilon that a record of a number of a statistic may get, however others are divided.
+
+        0 where sizes are secret and the statistic has numbers of every level, which share its epsilon.
+        """
+        if self.level_groups and statistic.has_levels() and not self.groups.public:
+            return Fraction(0)
+        shares = [(one, _statistic_epsilon(one, self.epsilon)) for one in self.statistics]
+        others = sum(len(self.cells(one)) for one, share in shares if share is None)
+        rest = self.epsilon - sum(share for _, share in shares if share is not None)
+        share = _statistic_epsilon(statistic, self.epsilon) or max(rest, Fraction(0)) / max(1, others)
+        if self.neighbours == PERSON:
+            return share / (self.contribution.groups * self.contribution.records)
+        return share if self.groups.public else share / 2
 
     def _check_statistics(self) -> None:
         if not self.statistics:

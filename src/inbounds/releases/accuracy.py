@@ -226,9 +226,11 @@ class StatisticModel:
         if self.at is not None:
             ends = np.empty((2, len(drawn[0])), dtype=np.int64)
             for groups, mass in self._vector_posteriors(drawn, beliefs):
-                ends[:, groups] = np.array(_ends(mass, level))[:, None]
-            low, high = self.query.answers.numbers_at(ends).astype(np.float64)
-            return low, high
+                low, high = _ends(mass, level)
+                report = int(drawn[self._place][groups[0]])  # what is published lies in its interval
+                ends[:, groups] = np.array([min(low, report), max(high, report)])[:, None]
+            lowest, highest = self.query.answers.numbers_at(ends).astype(np.float64)
+            return lowest, highest
         (outputs,) = drawn
         if beliefs is None or not self.is_sized:
             return credible_intervals(self.mechanism.channel(self.prior), outputs, level)

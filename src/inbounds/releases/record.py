@@ -366,7 +366,9 @@ def _describe_quantiles(plan: Plan) -> list[str]:
     return lines
 
 
-ONE_DRAW = "one list of shares is one draw where sizes are public and no design option is given"
+ONE_DRAW = (
+    "one list of shares is one draw where no design option is given and groups, or their maxima, are not too large"
+)
 
 
 def _describe_adding_up(plan: Plan) -> list[str]:

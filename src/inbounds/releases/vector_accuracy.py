@@ -10,8 +10,8 @@ and their errors, stretched to the group's distances, are the joint posterior's 
 The bandwidth is Scott's rule for two dimensions: the standard deviation times count^(-1/6).
 
 Without a prior of the values, records lie together at any scale (`record_models.draw_cascades`); with one they are
-drawn independently from it. If the size of a group is not public, simulated groups have any size, and are also weighted
-by what is believed about the size. All is post-processing of what was drawn.
+drawn independently from it. If the size of a group is not public, simulated groups have any size, and those of about
+the sizes that are believed count more. All is post-processing of what was drawn.
 """
 
 from collections.abc import Iterator
@@ -24,9 +24,10 @@ import numpy as np
 from inbounds.exact import Floats, FrozenArray, Ints
 from inbounds.losses import LossLike, best_constant_loss, to_loss
 from inbounds.mechanism import JointMechanism
+from inbounds.mechanism.laws import JointPathLengthsOverSizes
 from inbounds.mechanism.record_models import draw_cascades
 from inbounds.query import JointQuantileQuery
-from inbounds.statistics.sizes import SizeBeliefs, spread_on_nodes
+from inbounds.statistics.sizes import SizeBeliefs
 from inbounds.trusted.samplers import seeded_entropy
 
 SIMULATED = (64, 4096)
@@ -53,13 +54,15 @@ class SimulatedVectors:
         """Simulate groups of the size that is public, or of any size up to the maximum; the same ones every time."""
         query = mechanism.query
         values, fewest, most = query.width + 1, *SIMULATED
-        steps = len(query.at) * (query.size + values) * values
+        law = mechanism.law
+        tried = len(law.sizes) if isinstance(law, JointPathLengthsOverSizes) else 1
+        steps = len(query.at) * (query.size + values) * values * tried
         count = int(np.clip(STEPS // steps, fewest, most))
         rng = np.random.default_rng([query.size, values, len(query.at)])
-        sizes = np.full(count, query.size) if query.public_size else np.arange(count) * (query.size + 1) // count
-        groups = draw_cascades(values, sizes, rng) if prior is None else rng.multinomial(sizes, prior)
+        of_groups = np.full(count, query.size) if query.public_size else np.arange(count) * (query.size + 1) // count
+        groups = draw_cascades(values, of_groups, rng) if prior is None else rng.multinomial(of_groups, prior)
         truths = np.stack([single.true_positions(groups) for single in query.singles], axis=1)
-        return cls(query, sizes, truths, mechanism.draw(groups, seeded_entropy(rng)))
+        return cls(query, of_groups, truths, mechanism.draw(groups, seeded_entropy(rng)))
 
     @cached_property
     def _log_distances(self) -> Floats:
@@ -74,9 +77,10 @@ class SimulatedVectors:
         """Return the weights of the simulated groups for one distribution of the size; they sum to one."""
         if beliefs is None:
             return np.full(len(self.sizes), 1 / len(self.sizes))
-        nodes = np.unique(self.sizes)
-        found = (beliefs.weights[row] @ spread_on_nodes(beliefs.sizes, nodes)) / np.bincount(self.sizes)[nodes]
-        return np.asarray(found[np.searchsorted(nodes, self.sizes)])
+        logs = np.log1p(self.sizes)
+        width = max(float(logs.std()), 1e-9) * len(logs) ** (-1 / 7)  # Scott's rule for three dimensions
+        near = np.exp(-0.5 * ((np.log1p(beliefs.sizes)[:, None] - logs) / width) ** 2)
+        return np.asarray(beliefs.weights[row] @ (near / near.sum(axis=1, keepdims=True)))
 
     def expected_error(self, place: int, loss: LossLike, weights: Floats) -> tuple[float, float]:
         """Return the mean loss of a quantile, and that of the best constant."""

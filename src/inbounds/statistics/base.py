@@ -294,8 +294,12 @@ class Statistic(Schema):
         """
         return False
 
-    def divide(self, context: StatisticContext, groups: Groups, options: DesignOptions) -> tuple["Statistic", ...]:
+    def divide(
+        self, context: StatisticContext, groups: Groups, options: DesignOptions, epsilon: Fraction
+    ) -> tuple["Statistic", ...]:
         """Return the statistics that are drawn for it: itself, unless it can be drawn in parts only.
+
+        epsilon: the least that one record may cost in one of its numbers.
 
         Parts share the epsilon that it has of its own equally; without one, each of them counts as a statistic.
         """

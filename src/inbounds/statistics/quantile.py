@@ -29,6 +29,10 @@ MOST_VALUES = 1 << 11
 """Most values of a column with quantiles: expected errors are computed for each value beforehand."""
 
 
+MOST_STEPS = 1 << 20
+"""Most steps of one draw of several quantiles where the size is secret: about eight milliseconds."""
+
+
 class OrderStatistic(NumberStatistic):
     """A statistic that is one of the group's values: the quantile `share`."""
 
@@ -121,8 +125,8 @@ Shares = Annotated[
 class Quantile(OrderStatistic):
     """One quantile of a column of numbers, or several that are drawn together.
 
-    Several quantiles of groups of public size are one draw, whose numbers rise. Where that cannot be they are divided
-    into statistics of one quantile each.
+    Several quantiles are one draw, whose numbers rise. Where that cannot be, or takes too long, they are divided into
+    statistics of one quantile each.
     """
 
     kind: Literal["quantile"] = "quantile"
@@ -183,18 +187,28 @@ class Quantile(OrderStatistic):
     def error_cells(self, context: StatisticContext) -> list[str]:
         return self.cells(context)
 
-    def divide(self, context: StatisticContext, groups: Groups, options: DesignOptions) -> tuple[Statistic, ...]:
-        if len(self.at) == 1 or self._can_be_one_draw(context, groups, options):
+    def divide(
+        self, context: StatisticContext, groups: Groups, options: DesignOptions, epsilon: Fraction
+    ) -> tuple[Statistic, ...]:
+        if len(self.at) == 1 or self._can_be_one_draw(context, groups, options, epsilon):
             return (self,)
         own = {name: part for name in ("epsilon", "budget_share") if (part := getattr(self, name)) is not None}
         parts = {name: part / len(self.at) for name, part in own.items()}
         named = zip(self.at, self.cells(context), strict=True)
         return tuple(self.replace(at=share, name=name, **parts) for share, name in named)
 
-    def _can_be_one_draw(self, context: StatisticContext, groups: Groups, options: DesignOptions) -> bool:
+    def _can_be_one_draw(
+        self, context: StatisticContext, groups: Groups, options: DesignOptions, epsilon: Fraction
+    ) -> bool:
         values, largest = self.number_column(context).width + 1, groups.distinct_sizes[-1]
-        plain = options.replace(prior=None) == DEFAULT_OPTIONS
-        return plain and context.public and len(self.at) <= MOST_QUANTILES and fits_joint(values, len(self.at), largest)
+        if options.replace(prior=None) != DEFAULT_OPTIONS or len(self.at) > MOST_QUANTILES:
+            return False
+        if context.public:
+            return fits_joint(values, len(self.at), largest)
+        from inbounds.design.quantiles.joint import count_steps_over_sizes
+
+        steps = count_steps_over_sizes(values, len(self.at), largest, epsilon) if epsilon else None
+        return steps is not None and steps <= MOST_STEPS
 
     @classmethod
     def from_option(cls, text: str) -> dict[str, Any]:

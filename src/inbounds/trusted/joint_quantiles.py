@@ -105,7 +105,9 @@ def fits_joint(values: int, quantiles: int, size: int) -> bool:
 class Staircases:
     """States of many groups, steps × groups: state i = r + t is behind r records, within value t, L(t) <= r <= F(t).
 
-    From one state to the next either one more record is behind (r + 1) or the next value is reached (t + 1).
+    From one state to the next either one more record is behind (r + 1) or the next value is reached (t + 1). A group
+    with fewer records than the largest has states at its end that no way leads to, with more records behind than there
+    are.
     """
 
     upto: Ints
@@ -122,17 +124,17 @@ class Staircases:
     """Whether r = F(t)."""
 
     @classmethod
-    def from_histograms(cls, histograms: Ints) -> "Staircases":
-        """Build the staircases of histograms, groups × values, with the same number of records each."""
+    def from_histograms(cls, histograms: Ints, most: int) -> "Staircases":
+        """Build the staircases of histograms, groups × values, with at most so many records each."""
         counts = np.ascontiguousarray(histograms.T)
         values, groups = counts.shape
         upto = np.cumsum(counts, axis=0)
-        steps = int(upto[-1, 0]) + values
+        steps = most + values
         is_last = np.zeros((steps, groups), dtype=np.bool_)
         is_last[upto + np.arange(values)[:, None], np.arange(groups)] = True
         is_first = np.ones_like(is_last)
         is_first[1:] = is_last[:-1]
-        value = np.cumsum(is_first, axis=0) - 1
+        value = np.minimum(np.cumsum(is_first, axis=0) - 1, values - 1)
         return cls(upto, upto - counts, value, np.arange(steps)[:, None] - value, is_first, is_last)
 
 
@@ -152,6 +154,11 @@ def truths_and_depths(stairs: Staircases, ranks: Ints) -> tuple[Ints, Ints]:
 # --- the sampler ------------------------------------------------------------------------------------------
 
 
+def coin_bits_of(quantiles: int, values: int) -> int:
+    """Return how many bits must decide a coin so that the lot gives the rarest vector far more than is undecided."""
+    return LOT_BITS + 40 + quantiles * (values.bit_length() + 1)
+
+
 @dataclass(frozen=True, eq=False)
 class JointSampler:
     """Vectors of quantiles by sums over the staircase: forward for the weights, backward for the draw."""
@@ -162,28 +169,27 @@ class JointSampler:
     """x^0 … x^(2n+2)."""
     spacing: FrozenArray
     """Weights of spacings, below 1."""
+    words_per_coin: int
+    """Words that decide a coin: what is left undecided is far less than the lot gives to the rarest vector."""
 
     @classmethod
-    def from_weights(cls, weight: int, spacing: Sequence[int], ranks: Sequence[int], size: int) -> "JointSampler":
-        """Make the sampler of numbers that passed `check_joint_form`."""
+    def from_weights(
+        cls, weight: int, spacing: Sequence[int], ranks: Sequence[int], size: int, coin_bits: int = 0
+    ) -> "JointSampler":
+        """Make the sampler of numbers that passed `check_joint_form`. coin_bits: the fewest bits that decide a coin."""
         check_joint_form(weight, spacing, ranks, size)
         factors = np.full(2 * size + 3, weight / TOTAL)
         factors[0] = 1.0
         with np.errstate(under="ignore"):
             power = np.cumprod(factors)
         floats = np.array(spacing, dtype=np.float64) / (1 << SPACING_BITS)
-        return cls(size, *(FrozenArray.from_array(array) for array in (np.array(ranks), power, floats)))
+        first, second, third = (FrozenArray.from_array(array) for array in (np.array(ranks), power, floats))
+        return cls(size, first, second, third, -(-max(coin_bits, coin_bits_of(len(ranks), len(spacing))) // TOTAL_BITS))
 
     @property
     def values(self) -> int:
         """The number of values."""
         return len(self.spacing.array)
-
-    @property
-    def words_per_coin(self) -> int:
-        """Words that decide a coin: what is left undecided is far less than the lot gives to the rarest vector."""
-        m = len(self.ranks.array)
-        return -(-(LOT_BITS + 40 + m * (self.values.bit_length() + 1)) // TOTAL_BITS)
 
     def draw(self, histograms: Ints, draws: Draws) -> Ints:
         """Draw the positions of the quantiles: groups × ranks. histograms: groups × values, padded to the size."""
@@ -193,24 +199,32 @@ class JointSampler:
         with np.errstate(under="ignore"):
             for start in range(0, groups, rows):
                 window = central_window(histograms[start : start + rows], 1, self.size)
-                outputs[start : start + rows] = self._draw_block(Staircases.from_histograms(window), draws).T
+                stairs = Staircases.from_histograms(window, self.size)
+                outputs[start : start + rows] = self._draw_block(stairs, draws).T
         return outputs
 
     def _draw_block(self, stairs: Staircases, draws: Draws) -> Ints:
         """Draw ranks × groups: the truth by its own share, else by the chain, and rarely any vector."""
-        forward = [*self._forward(stairs)]
-        ends = forward[-1] * self.power.array.take(np.abs(self.ranks.array[-1] - stairs.behind))
-        chain, total = self._backward(stairs, forward, ends, draws)
+        chain, total = self.draw_chain(stairs, self.size, draws)
         truths, depths = truths_and_depths(stairs, self.ranks.array)
         # all weights times x^(2 depth), which is at most 1: the truth has 1 instead of x^(2 depth)
         shrink = self.power.array.take(2 * depths)
         base = self.spacing.array.take(np.diff(truths, axis=0)).prod(axis=0)
-        is_truth = self._flip(base * (1.0 - shrink), total * shrink, draws)
-        outputs = np.where(is_truth, truths, chain)
+        is_truth = self.flip(base * (1.0 - shrink), total * shrink, draws)
+        return self.draw_lot(np.where(is_truth, truths, chain), draws)
+
+    def draw_lot(self, outputs: Ints, draws: Draws) -> Ints:
+        """Return the outputs, ranks × groups, but one in 2**LOT_BITS as any vector."""
         m, groups = outputs.shape
         numbers = (draws(m * groups) >> np.uint64(TOTAL_BITS - 32)).reshape(m, groups)
         anyone = np.sort((numbers * np.uint64(self.values) >> np.uint64(32)).astype(np.int64), axis=0)
         return np.where(draws(groups) >> np.uint64(TOTAL_BITS - LOT_BITS) == 0, anyone, outputs)
+
+    def draw_chain(self, stairs: Staircases, places: int, draws: Draws) -> tuple[Ints, Floats]:
+        """Draw vectors by their levels alone, for so many places: ranks × groups; and the sum of all weights."""
+        forward = [*self._forward(stairs)]
+        left = stairs.upto[-1] - stairs.behind - (places - self.ranks.array[-1])
+        return self._backward(stairs, forward, forward[-1] * self.power.array.take(np.abs(left)), draws)
 
     def _forward(self, stairs: Staircases) -> Iterator[Floats]:
         """Yield for every rank the sum of the weights of all ways to each state behind its place.
@@ -231,6 +245,7 @@ class JointSampler:
         """Return the weight of landing at each state from the beginning, over so many places."""
         short, beyond = stairs.behind < places, stairs.behind > places
         lands = ~short & ~beyond | beyond & stairs.is_first | short & stairs.is_last
+        lands &= stairs.behind <= stairs.upto[-1]
         return np.where(lands, self.power.array.take(np.abs(stairs.behind - places)), 0.0)
 
     def _land(self, stairs: Staircases, weights: Floats, places: int) -> Floats:
@@ -263,7 +278,7 @@ class JointSampler:
     ) -> tuple[Ints, Floats]:
         """Draw a chain from its end: ranks × groups; and the sum of the weights of all chains."""
         groups = np.arange(ends.shape[1])
-        at, total = self._pick(ends, draws)
+        at, total = self.pick(ends, draws)
         outputs = np.empty((len(forward), len(groups)), dtype=np.int64)
         outputs[-1] = stairs.value[at, groups]
         for j in range(len(forward) - 1, 0, -1):
@@ -274,11 +289,11 @@ class JointSampler:
             after = np.minimum(stop + 1, high)
             levels = np.abs(reached - stop) + stop + 1 - after
             weights = forward[j - 1] * self.power.array.take(levels) * self._spacing_between(stairs.value, to)
-            at, _ = self._pick(np.where(after == behind, weights, 0.0), draws)
+            at, _ = self.pick(np.where(after == behind, weights, 0.0), draws)
             outputs[j - 1] = stairs.value[at, groups]
         return outputs, total
 
-    def _pick(self, weights: Floats, draws: Draws) -> tuple[Ints, Floats]:
+    def pick(self, weights: Floats, draws: Draws) -> tuple[Ints, Floats]:
         """Draw one row for every column, with probability proportional to its weight, by coins down a tree of sums.
 
         Also return the sums of the columns.
@@ -291,10 +306,10 @@ class JointSampler:
         at, here = np.zeros(groups, dtype=np.int64), np.arange(groups)
         for sums in reversed(tree[:-1]):
             at *= 2
-            at += self._flip(sums[at + 1, here], sums[at, here], draws)
+            at += self.flip(sums[at + 1, here], sums[at, here], draws)
         return at, tree[-1][0]
 
-    def _flip(self, yes: Floats, no: Floats, draws: Draws) -> Bools:
+    def flip(self, yes: Floats, no: Floats, draws: Draws) -> Bools:
         """Flip coins: true with probability yes / (yes + no).
 
         The rarer side is compared with the words, digit by digit in base 2**62, so that it keeps its relative

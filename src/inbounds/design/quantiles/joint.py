@@ -4,20 +4,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from math import isqrt
+from math import ceil, isqrt
 
 import numpy as np
 
 from inbounds.design.quantiles.choose import design_quantile
 from inbounds.design.quantiles.family import Family, RecordFamily
 from inbounds.errors import InfeasibleDesign
-from inbounds.exact import Floats, Ints, Number, format_decimal, to_epsilon, to_fraction
+from inbounds.exact import EXPONENT_CAP, Floats, Ints, Number, format_decimal, to_epsilon, to_fraction
 from inbounds.mechanism import JointMechanism, Mechanism
-from inbounds.mechanism.laws import JointPathLengths
+from inbounds.mechanism.laws import JointLaw, JointPathLengths, JointPathLengthsOverSizes
 from inbounds.mechanism.origin import Origin
 from inbounds.query import JointQuantileQuery, check_joint_quantile
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.joint_quantiles import SLACK_BITS, SPACING_BITS
+from inbounds.trusted.joint_sizes import capacity, fits_joint_sizes
 
 REFERENCE = "docs/theory/several-quantiles.md"
 
@@ -87,7 +88,9 @@ def design_quantiles(
 def _choose(query: JointQuantileQuery, epsilon: Fraction, search: JointSearch) -> JointDesign:
     made = {closeness: design_joint(query, epsilon, closeness=closeness) for closeness in search.closeness}
     groups = np.asarray(search.family(query.singles[0]), dtype=np.int64)
-    steps = (query.size + query.width + 1) * (query.width + 1) * len(query.at) * len(made) * len(groups)
+    law = next(iter(made.values())).law
+    sizes = len(law.sizes) if isinstance(law, JointPathLengthsOverSizes) else 1
+    steps = (query.size + query.width + 1) * (query.width + 1) * len(query.at) * len(made) * len(groups) * sizes
     groups = groups[:: -(-steps // STEPS)]
     truths = np.stack([single.true_positions(groups) for single in query.singles], axis=1)
     parts = [design_quantile(single, epsilon / len(query.at)).mechanism for single in query.singles]
@@ -129,7 +132,11 @@ def design_joint(query: JointQuantileQuery, epsilon: Number, *, closeness: Numbe
     the weight (d + 1)^-closeness. 0 prefers none, so that most vectors are far apart; with 1 every scale of a distance
     is about as likely. It costs no epsilon; `design_quantiles` searches for the best one.
 
-    Raises `ValueError` for a secret size, `InfeasibleDesign` below an epsilon of about 1e-8 for a record.
+    Where the size is secret, numbers of records from 0 to the maximum are tried, 4 / epsilon apart: whole vectors with
+    sizes closer than that have weights that differ by a factor of e at most. The floor takes at most about a millionth
+    of the draws.
+
+    Raises `InfeasibleDesign` below an epsilon of about 1e-8 for a record, or where there are too many records.
 
     >>> from inbounds import quantiles
     >>> print(design_joint(quantiles([0, 0.5, 1], 1, 5, size=25), 1).origin)
@@ -139,7 +146,10 @@ def design_joint(query: JointQuantileQuery, epsilon: Number, *, closeness: Numbe
     bound, power = to_epsilon(epsilon), to_fraction(closeness, "closeness")
     if power < 0:
         raise ValueError(f"closeness must not be negative, got {closeness}")
-    law = JointPathLengths(_least_weight(bound / query.records), _falling_spacing(query.width, float(power)))
+    spacing, share = _falling_spacing(query.width, float(power)), bound / query.records
+    law: JointLaw = (
+        JointPathLengths(_least_weight(share), spacing) if query.public_size else _law_over_sizes(query, share, spacing)
+    )
     return Mechanism(query, bound, law, Origin("joint_path_lengths", {"closeness": format_decimal(power)}, REFERENCE))
 
 
@@ -154,6 +164,46 @@ def _least_weight(epsilon: Fraction) -> int:
     if weight >= TOTAL:
         raise InfeasibleDesign("several quantiles in one draw need a larger epsilon: the sampler's rounding uses it up")
     return weight
+
+
+MOST_TRIED = 64
+"""The most sizes that are tried where the size is secret."""
+
+RARE_BITS = 20
+"""The floor has about 2**-RARE_BITS of the weight of the true vector, whatever the number of vectors."""
+
+
+def count_steps_over_sizes(values: int, quantiles: int, maximum: int, epsilon: Fraction) -> int | None:
+    """Return the most steps of the sampler's sums for one draw where the size is secret; None if it cannot be drawn.
+
+    epsilon: the least of one record; larger ones take more sizes and fewer records beyond the maximum.
+    """
+    found = 0
+    while epsilon <= EXPONENT_CAP:
+        weight, sizes, floor = _numbers_over_sizes(values, quantiles, maximum, epsilon)
+        if weight >= TOTAL or not fits_joint_sizes(weight, values, sizes, floor, quantiles):
+            return None
+        found = max(found, quantiles * len(sizes) * (capacity(weight, sizes, floor) + values) * values)
+        epsilon *= 2
+    return found
+
+
+def _numbers_over_sizes(
+    values: int, quantiles: int, maximum: int, epsilon: Fraction
+) -> tuple[int, tuple[int, ...], int]:
+    """Return the least weight of a level that `check_joint_sizes` accepts, a square root; the sizes; and the floor."""
+    p, slack = ratio_lower_bound(epsilon, Fraction(1)), 1 << SLACK_BITS
+    weight = isqrt(-(-((TOTAL**2 * (slack + 1)) << EXP_BITS) // (p * (slack - 1))) - 1) + 1
+    apart = max(ceil(4 / epsilon), -(-maximum // (MOST_TRIED - 1)))
+    return weight, (0, *range(maximum, 0, -apart)[::-1]), RARE_BITS + quantiles * values.bit_length()
+
+
+def _law_over_sizes(query: JointQuantileQuery, epsilon: Fraction, spacing: tuple[int, ...]) -> JointLaw:
+    values, quantiles = len(spacing), len(query.at)
+    weight, sizes, floor = _numbers_over_sizes(values, quantiles, query.size, epsilon)
+    if weight >= TOTAL or not fits_joint_sizes(weight, values, sizes, floor, quantiles):
+        raise InfeasibleDesign("several quantiles in one draw need a larger epsilon, or fewer quantiles or records")
+    return JointPathLengthsOverSizes(weight, spacing, sizes, floor)
 
 
 def _falling_spacing(width: int, closeness: float) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from inbounds.mechanism.laws.approximate import ApproximateMatrix, ApproximateNo
 from inbounds.mechanism.laws.base import AnswerLaw, Law, RecordsLaw
 from inbounds.mechanism.laws.blocks import BlockResponse
 from inbounds.mechanism.laws.central import CentralRecords
-from inbounds.mechanism.laws.joint import JointLaw, JointPathLengths
+from inbounds.mechanism.laws.joint import JointLaw, JointPathLengths, JointPathLengthsOverSizes
 from inbounds.mechanism.laws.matrix import Matrix
 from inbounds.mechanism.laws.noise import Noise
 from inbounds.mechanism.laws.plane import PlaneNoise
@@ -36,6 +36,7 @@ LAWS: Final = MappingProxyType[str, type[Law[Any]]](
             SidedPermuteAndFlip,
             CentralRecords,
             JointPathLengths,
+            JointPathLengthsOverSizes,
         )
     }
 )
@@ -50,6 +51,7 @@ __all__ = [
     "CentralRecords",
     "JointLaw",
     "JointPathLengths",
+    "JointPathLengthsOverSizes",
     "Law",
     "Matrix",
     "Noise",

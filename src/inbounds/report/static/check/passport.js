@@ -50,7 +50,10 @@ const QUANTILE_FIELDS = {
   },
 };
 
-const JOINT_FIELDS = { ...QUANTILE_FIELDS, law: { joint: { weight: null, spacing: null } } };
+const JOINT_FIELDS = {
+  ...QUANTILE_FIELDS,
+  law: { joint: { weight: null, spacing: null }, joint_sizes: { weight: null, spacing: null, sizes: null, floor: null } },
+};
 
 const LABEL_FIELDS = {
   epsilon: null, origin: ORIGIN_FIELDS, query: PASSPORT_FIELDS.query,

@@ -343,16 +343,65 @@ class JointWeights {
   refuseOtherForms(group) {
     const [values, places] = [group.values.size, group.places];
     const count = BigInt(places.length);
-    insist(this.weight >= 1n && this.weight < TOTAL, "the weight of a level must be between 0 and 2^62");
-    insist(BigInt(this.spacing.length) === values, "there must be a weight for each spacing of the values");
-    insist(this.spacing.every((one) => one >= 1n && one < MOST_SPACING), "the weights of spacings must be 1 to 2^24 - 1");
+    refuseOtherSpacings(this.weight, this.spacing, values);
     const steps = (count + 1n) ** 2n * (group.size + values + 64n) <= 1n << 20n && (group.size + values) * values <= 1n << 24n;
     const bits = count * (24n + 2n * BigInt(values.toString(2).length)) <= 900n;
     insist(steps && bits, "there are too many quantiles, records or values for one draw");
   }
 }
 
+const JOINT_CAPACITY_BITS = 40n;
+const MOST_JOINT_SIZES = 256n;
+const MOST_FLOOR = 900n;
+
+const bitsOf = (number) => BigInt(number === 0n ? 0 : number.toString(2).length);
+
+/** W = spacings · (2^-floor + sum over sizes of x^level); a record more or less moves W by x at most, and their sum. */
+class JointOverSizes {
+  constructor(part) {
+    [this.weight, this.floor] = ["weight", "floor"].map((name) => readWhole(field(part, name)));
+    [this.spacing, this.sizes] = ["spacing", "sizes"].map((name) => readWholes(field(part, name)));
+    Object.freeze(this);
+  }
+
+  check(group, epsilon) {
+    insist(!group.public, "a law over sizes is for groups whose size is not public");
+    this.refuseOtherForms(group);
+    const p = ratioAllowed(new Fraction(epsilon.numerator, epsilon.denominator * group.records));
+    const nearest = new Nearest();
+    const [high, low] = [TOTAL ** 2n * (JOINT_SLACK + 1n), this.weight ** 2n * (JOINT_SLACK - 1n)];
+    nearest.compare(high, low, p, () => ({ subject: "an output", circumstance: "for a group than for one with a record more or less" }));
+    return nearest.found;
+  }
+
+  /** What the sampler's floats can hold, and draw within the slack. */
+  refuseOtherForms(group) {
+    const [values, quantiles, count] = [group.values.size, BigInt(group.at.length), BigInt(this.sizes.length)];
+    refuseOtherSpacings(this.weight, this.spacing, values);
+    insist(count >= 1n && count <= MOST_JOINT_SIZES, "there must be 1 to 256 sizes");
+    insist(this.sizes.every((size, k) => k === 0 || this.sizes[k - 1] < size), "the sizes must rise");
+    insist(this.floor <= MOST_FLOOR, "the floor must be 0 to 900");
+    const states = this.capacity + values;
+    const steps = (quantiles + 1n) ** 2n * (states + count + 64n) <= 1n << 20n && states * values * count <= 1n << 24n;
+    const bits = this.floor + quantiles * (24n + 2n * bitsOf(values)) <= 900n;
+    insist(steps && bits, "there are too many quantiles, records, sizes or values for one draw");
+  }
+
+  /** With so many records, x to the number beyond the largest size is far below the floor: -log2 x >= (1 - x) 36/25. */
+  get capacity() {
+    const [wanted, apart] = [this.floor + JOINT_CAPACITY_BITS + bitsOf(BigInt(this.sizes.length)), 36n * (TOTAL - this.weight)];
+    return this.sizes[this.sizes.length - 1] + (25n * wanted * TOTAL + apart - 1n) / apart;
+  }
+}
+
+/** A weight of a level, and one below 2^24 for each spacing. */
+function refuseOtherSpacings(weight, spacing, values) {
+  insist(weight >= 1n && weight < TOTAL, "the weight of a level must be between 0 and 2^62");
+  insist(BigInt(spacing.length) === values, "there must be a weight for each spacing of the values");
+  insist(spacing.every((one) => one >= 1n && one < MOST_SPACING), "the weights of spacings must be 1 to 2^24 - 1");
+}
+
 function readJointLaw(part) {
-  insist(part instanceof Map && part.size === 1 && part.has("joint"), "the law of several quantiles must be joint");
-  return new JointWeights(part.get("joint"));
+  insist(part instanceof Map && part.size === 1, "the law of several quantiles must be joint or joint over sizes");
+  return part.has("joint") ? new JointWeights(part.get("joint")) : new JointOverSizes(field(part, "joint_sizes"));
 }

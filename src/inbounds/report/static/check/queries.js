@@ -152,7 +152,6 @@ function requiredQuantile(statistic, plan, size, records) {
   const column = subjectOf(plan, statistic, "low");
   const shares = sharesOf(statistic);
   insist(shares.every((at) => at.compare(ZERO) >= 0 && at.compare(ONE) <= 0), WRONG_PLAN);
-  insist(shares.length === 1 || plan.get("sizes") === "public", WRONG_PLAN);
   const grid = { start: column.low, unit: column.step, last: column.width };
   const json = new Map([
     ["kind", shares.length === 1 ? "quantile" : "quantiles"],
