@@ -51,7 +51,7 @@ class _WeightedPrior:
     def weights(self) -> Floats:
         return self.prior.weights
 
-    def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
+    def log_mass(self, leaves: Ints | slice, low: Ints, width: int) -> Floats:
         log_message = self.log_message[leaves]
         column = np.clip(low[:, None] + np.arange(width), 0, log_message.shape[1] - 1)
         return np.asarray(

@@ -34,8 +34,8 @@ from inbounds.adjust.windows import (
 )
 from inbounds.exact import Floats, Ints
 
-PORTION = 1 << 22
-"""Largest number of entries of the leaves' messages in memory at a time."""
+PORTION = 1 << 19
+"""Largest number of entries of the leaves' messages in memory at a time: what a processor's cache holds."""
 
 FULL_RANGE = 256
 """Largest number of values of a leaf that is stored in full; wider leaves get a window around their report."""
@@ -174,39 +174,39 @@ class _Leaves:
             low = np.clip(reports[0].y - width // 2, 0, np.maximum(tree.sizes[0] + 1 - width, 0))
         return cls(tree, reports[0], prior, reports[1].steepness, near[1], low, width)
 
-    def portions(self) -> Iterator[tuple[slice, slice]]:
-        """Yield ranges of parents and of their leaves."""
+    def portions(self) -> Iterator[tuple[slice, Ints]]:
+        """Yield ranges of parents, and their leaves: a small one, then a large one, so that all pairs have short sums."""
         classes = self.prior.weights.shape[1]
-        ends = np.cumsum(self.tree.children[0])
+        order, ends = _pair_leaves(self.tree), np.cumsum(self.tree.children[0])
         most = max(PORTION // (classes * self.width), 1)
         start = 0
         while start < len(ends):
             before = ends[start - 1] if start else 0
             stop = max(int(np.searchsorted(ends, before + most, side="right")), start + 1)
-            yield slice(start, stop), slice(int(before), int(ends[stop - 1]))
+            yield slice(start, stop), order[int(before) : int(ends[stop - 1])]
             start = stop
 
-    def _tilted_leaves(self, parents: slice, leaves: slice, tilt: Floats) -> tuple[Floats, Floats]:
+    def _tilted_leaves(self, parents: slice, leaves: Ints, tilt: Floats) -> tuple[Floats, Floats]:
         """Compute the distributions of the tilted leaves, leaves × classes × window, and the weights of the classes."""
         low, parent = self.low[leaves], self.tree.parents[0][leaves] - parents.start
         x = low[:, None] + np.arange(self.width)
-        log = self.prior.log_mass(leaves, low, self.width)
-        log += self.reports.log_likelihood(leaves, low, self.width)[:, None, :]
-        log += np.where(x <= self.tree.sizes[0][leaves][:, None], tilt[parent][:, None] * (x - low[:, None]), -np.inf)[
-            :, None, :
-        ]
-        top = log.max(axis=(1, 2), keepdims=True)
-        mass = np.exp(log - top)
+        given = self.reports.log_likelihood(leaves, low, self.width)
+        given += np.where(x <= self.tree.sizes[0][leaves][:, None], tilt[parent][:, None] * (x - low[:, None]), -np.inf)
+        mass = self.prior.log_mass(leaves, low, self.width)
+        mass += given[:, None, :]
+        mass -= mass.max(axis=(1, 2), keepdims=True)
+        np.exp(mass, out=mass)
         evidence = mass.sum(axis=-1)
         if not (evidence > 0).any(axis=1).all():
             raise OutOfWindow
+        mass /= np.maximum(evidence, 1e-300)[..., None]
         with np.errstate(divide="ignore"):
             weights = np.log(self.prior.weights[parents])
-            np.add.at(weights, parent, np.log(evidence))
+            weights += np.add.reduceat(np.log(evidence), np.flatnonzero(np.diff(parent, prepend=-1)))
         weights = np.exp(weights - weights.max(axis=1, keepdims=True))
-        return mass / np.maximum(evidence, 1e-300)[..., None], weights / weights.sum(axis=1, keepdims=True)
+        return mass, weights / weights.sum(axis=1, keepdims=True)
 
-    def _tilts(self, parents: slice, leaves: slice, by_class: Floats, weights: Floats) -> Floats:
+    def _tilts(self, parents: slice, leaves: Ints, by_class: Floats, weights: Floats) -> Floats:
         """Compute for each parent the tilt t for which its leaves sum to the least-squares value; 0 where they nearly
         do. by_class, weights: of the leaves without a tilt.
         """
@@ -223,7 +223,7 @@ class _Leaves:
             return no_tilt
         return np.where(far_off, _solve_tilts(leaf, parent, target, far_off, self.steepness), 0.0)
 
-    def sum_portion(self, portion: tuple[slice, slice]) -> _LeafSums:
+    def sum_portion(self, portion: tuple[slice, Ints]) -> _LeafSums:
         """Compute the distribution of the sum over the leaves of each parent."""
         parents, _ = portion
         leaf_masses, weights = self._tilted_leaves(*portion, np.zeros(parents.stop - parents.start))
@@ -234,17 +234,19 @@ class _Leaves:
         begin = by_class.low.min(axis=1)
         width = int((by_class.low.max(axis=1) - begin).max()) + by_class.width
         wide = place_windows(by_class.mass, by_class.low - begin[:, None], width)
-        mixed = Message(begin[:, None], np.einsum("gk,gks->gs", weights, wide)[:, None, :])
+        mixture = np.einsum("gk,gks->gs", weights, wide)[:, None, :]
+        mixed = Message(begin[:, None], mixture, np.full(len(mixture), width - 1))
         return _LeafSums(mixed, weights, tilt)
 
-    def _fold(self, portion: tuple[slice, slice], leaf_masses: Floats) -> tuple[Message, list[Fold]]:
+    def _fold(self, portion: tuple[slice, Ints], leaf_masses: Floats) -> tuple[Message, list[Fold]]:
         """Compute the distribution of the sum over the leaves of each parent, by class."""
         parents, leaves = portion
         low = np.repeat(self.low[leaves][:, None], leaf_masses.shape[1], axis=1)
-        return fold_children(Message(low, leaf_masses), self.tree.children[0][parents])
+        last = np.minimum(self.tree.sizes[0][leaves] - self.low[leaves], self.width - 1)
+        return fold_children(Message(low, leaf_masses, last), self.tree.children[0][parents])
 
     def fill_marginals(
-        self, portion: tuple[slice, slice], leaf_sums: _LeafSums, message: Message, outgoing: Floats, mass: Floats
+        self, portion: tuple[slice, Ints], leaf_sums: _LeafSums, message: Message, outgoing: Floats, mass: Floats
     ) -> None:
         """Write the marginals of the portion's leaves into `mass`, from the message `outgoing` at their parents."""
         parents, leaves = portion
@@ -262,8 +264,18 @@ class _Leaves:
         classes = leaf_sums.weights * np.einsum("gks,gks->gk", by_class.mass, incoming)
         classes /= classes.sum(axis=1, keepdims=True)
         parent = self.tree.parents[0][leaves] - parents.start
-        below = normalize_mass(unfold_children(incoming, tape) * leaf_masses)
-        mass[leaves] = normalize_mass(np.einsum("nk,nkx->nx", classes[parent], below))
+        leaf_masses *= unfold_children(incoming, tape)
+        chances = classes[parent] / np.maximum(leaf_masses.sum(axis=-1), 1e-300)
+        mass[leaves] = normalize_mass(np.einsum("nk,nkx->nx", chances, leaf_masses))
+
+
+def _pair_leaves(tree: Tree) -> Ints:
+    """Order the leaves of each parent: the smallest, the largest, the second smallest, the second largest, …"""
+    children = tree.children[0]
+    rising, parent = np.lexsort((tree.sizes[0], tree.parents[0])), tree.parents[0]
+    count, rank = children[parent], np.arange(len(parent)) - (np.cumsum(children) - children)[parent]
+    place = np.where(2 * rank < count, 2 * rank, 2 * (count - rank) - 1)
+    return np.asarray(rising[np.lexsort((place, parent))])
 
 
 def _solve_tilts(leaf: Floats, parent: Ints, target: Floats, far_off: Flags, steepest: float) -> Floats:
@@ -286,4 +298,5 @@ def _join_messages(parts: list[_LeafSums]) -> Message:
     """Join the messages of all portions on windows of one width."""
     width = max(part.mixed.width for part in parts)
     mass = [np.pad(part.mixed.mass, ((0, 0), (0, 0), (0, width - part.mixed.width))) for part in parts]
-    return Message(np.concatenate([part.mixed.low for part in parts]), np.concatenate(mass))
+    low, last = (np.concatenate([getattr(part.mixed, name) for part in parts]) for name in ("low", "last"))
+    return Message(low, np.concatenate(mass), last)

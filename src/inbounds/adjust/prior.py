@@ -18,7 +18,7 @@ class Prior(Protocol):
         """Weights of the classes, parents × classes."""
         ...
 
-    def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
+    def log_mass(self, leaves: Ints | slice, low: Ints, width: int) -> Floats:
         """Return log Pr[x | class] for x = low .. low + width - 1, leaves × classes × window."""
         ...
 
@@ -37,7 +37,7 @@ class Rates:
     weights: Floats
     shapes: tuple[Shape, ...]
 
-    def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
+    def log_mass(self, leaves: Ints | slice, low: Ints, width: int) -> Floats:
         by_kind, kind = _log_conditional(self.sizes[leaves], self.parent[leaves], self.rates, self.shapes, low, width)
         return np.asarray(by_kind[kind])
 
@@ -70,7 +70,7 @@ class LabelRates:
     shapes: tuple[Shape, ...]
     weights: Floats
 
-    def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
+    def log_mass(self, leaves: Ints | slice, low: Ints, width: int) -> Floats:
         label = self.label[leaves]
         by_kind, kind = _log_conditional(self.sizes[leaves], label, self.rates, self.shapes, low, width)
         with np.errstate(divide="ignore"):
@@ -85,7 +85,7 @@ class TablePrior:
     mass: Floats
     weights: Floats
 
-    def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
+    def log_mass(self, leaves: Ints | slice, low: Ints, width: int) -> Floats:
         mass = self.mass[leaves]
         x = low[:, None, None] + np.arange(width)
         clipped = np.clip(x, 0, mass.shape[-1] - 1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy.fft import irfft, next_fast_len, rfft
+from scipy.fft import next_fast_len
 
 from inbounds.exact import Floats, Ints
 
@@ -21,10 +21,14 @@ TOLERANCE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Message:
-    """mass[v, k, j] is the probability of the value low[v, k] + j of node v in class k; rows sum to one."""
+    """mass[v, k, j] is the probability of the value low[v, k] + j of node v in class k; rows sum to one.
+
+    last: for each node, a place j behind which no class has mass.
+    """
 
     low: Ints
     mass: Floats
+    last: Ints
 
     @property
     def width(self) -> int:
@@ -33,13 +37,14 @@ class Message:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One round of folding: the message before it, the first node of each pair, which of them have a second one, and
-    the start of each window before and after cropping.
+    """One round of folding: the message before it, the transforms of all pairs, which nodes are none of the parents'
+    children, the values that sums may have, and the start of each window before and after cropping.
     """
 
     folded: Message
-    first: Ints
-    paired: Flags
+    values: int
+    transforms: NDArray[np.complex128]
+    added: Ints
     begin: Ints
     low: Ints
 
@@ -47,25 +52,26 @@ class Fold:
 def normalize_mass(mass: Floats) -> Floats:
     """Scale rows to sum to one, without negative rounding errors."""
     mass = np.maximum(mass, 0.0)
-    return np.asarray(mass / np.maximum(mass.sum(axis=-1, keepdims=True), 1e-300))
+    mass /= np.maximum(mass.sum(axis=-1, keepdims=True), 1e-300)
+    return np.asarray(mass)
 
 
 def crop_window(mass: Floats, low: Ints) -> Message:
-    """Crop every row to the common width that holds all but TOLERANCE of each."""
+    """Crop every row to the common width that holds all but TOLERANCE of each; set what is negligible to zero."""
     mass = normalize_mass(mass)
-    cumulative = np.cumsum(mass, axis=-1)
-    first = np.count_nonzero(cumulative <= TOLERANCE / 2, axis=-1)
-    last = np.maximum(np.count_nonzero(cumulative < 1 - TOLERANCE / 2, axis=-1), first)
+    counts = mass > TOLERANCE / (2 * mass.shape[-1])  # all others together are at most half of TOLERANCE
+    mass *= counts
+    first = counts.argmax(axis=-1)
+    last = mass.shape[-1] - 1 - counts[..., ::-1].argmax(axis=-1)
     width = int((last - first).max()) + 1
     begin = np.minimum(first, mass.shape[-1] - width)
-    cropped = copy_windows(mass, begin, width)
-    place = np.arange(width)
-    cropped[(place < (first - begin)[..., None]) | (place > (last - begin)[..., None])] = 0.0  # rounding errors
-    return Message(low + begin, cropped)
+    return Message(low + begin, copy_windows(mass, begin, width), (last - begin).max(axis=-1))
 
 
 def copy_windows(rows: Floats, begin: Ints, width: int) -> Floats:
     """Copy `width` entries of every row from its own beginning on; all must lie in the row."""
+    if width == rows.shape[-1]:
+        return rows
     places = np.ogrid[tuple(map(slice, begin.shape))]
     return np.asarray(sliding_window_view(rows, width, axis=-1)[(*places, begin)])
 
@@ -85,35 +91,40 @@ def fold_children(message: Message, children: Ints) -> tuple[Message, list[Fold]
     tape: list[Fold] = []
     count = np.asarray(children)
     while count.max() > 1:
-        place = np.arange(len(message.mass)) - np.repeat(np.cumsum(count) - count, count)
-        first = np.flatnonzero(place % 2 == 0)
-        paired = place[first] + 1 < np.repeat(count, count)[first]
-        width, low = message.width, message.low[first].copy()
-        sums = np.zeros((*message.mass[first].shape[:-1], 2 * width - 1))
-        sums[:, :, :width] = message.mass[first]
-        one = first[paired]
-        size = next_fast_len(2 * width - 1, real=True)
-        both = rfft(message.mass[one], size) * rfft(message.mass[one + 1], size)
-        sums[paired] = irfft(both, size)[..., : 2 * width - 1]
-        low[paired] += message.low[one + 1]
-        above = crop_window(sums, low)
-        tape.append(Fold(message, first, paired, low, above.low))
+        message, added = _complete_pairs(message, count)
+        values = int((message.last[::2] + message.last[1::2]).max()) + 1
+        size = next_fast_len(max(values, message.width), real=True)
+        transforms = np.fft.rfft(message.mass, size)
+        transforms = transforms.reshape(-1, 2, *transforms.shape[1:])
+        sums = np.fft.irfft(transforms[:, 0] * transforms[:, 1], size)[..., :values]
+        begin = message.low[::2] + message.low[1::2]
+        above = crop_window(sums, begin)
+        tape.append(Fold(message, values, transforms, added, begin, above.low))
         message, count = above, (count + 1) // 2
     return message, tape
+
+
+def _complete_pairs(message: Message, count: Ints) -> tuple[Message, Ints]:
+    """Add a node that is zero after the last child of each parent with an odd number; return their places, too."""
+    ends = np.cumsum(count)[count % 2 == 1]
+    if not len(ends):
+        return message, ends
+    zero = np.arange(message.width) == 0
+    mass, low = np.insert(message.mass, ends, zero, axis=0), np.insert(message.low, ends, 0, axis=0)
+    return Message(low, mass, np.insert(message.last, ends, 0)), ends + np.arange(len(ends))
 
 
 def unfold_children(down: Floats, tape: list[Fold]) -> Floats:
     """Turn messages from above, on the windows of the sums, into messages to every child on its window."""
     for fold in reversed(tape):
-        width = fold.folded.width
-        full = place_windows(down, fold.low - fold.begin, 2 * width - 1)
-        new = np.zeros_like(fold.folded.mass)
-        new[fold.first[~fold.paired]] = full[~fold.paired, :, :width]
-        one = fold.first[fold.paired]
-        size = next_fast_len(2 * width - 1, real=True)
-        transform = rfft(full[fold.paired], size)
-        for child, sibling in ((one, one + 1), (one + 1, one)):
-            new[child] = irfft(transform * np.conj(rfft(fold.folded.mass[sibling], size)), size)[..., :width]
+        full = place_windows(down, fold.low - fold.begin, fold.values)
+        width, size = fold.folded.width, next_fast_len(max(fold.values, fold.folded.width), real=True)
+        both = np.conj(fold.transforms[:, ::-1])
+        both *= np.fft.rfft(full, size)[:, None]
+        new = np.fft.irfft(both.reshape(-1, *both.shape[2:]), size)[..., :width]
+        new *= (np.arange(width) <= fold.folded.last[:, None])[:, None, :]  # behind it the transform is cyclic
+        if len(fold.added):
+            new = np.delete(new, fold.added, axis=0)
         down = scale_to_max(np.maximum(new, 0.0))
     return down
 

@@ -118,21 +118,27 @@ def build_group_tree(groups: Groups, levels: Sequence[str]) -> NestedGroups:
             ("hierarchy", "levels"),
         )
     keys = level_keys(groups, levels)
-    first_seen: dict[tuple[str, ...], int] = {}
-    for key in keys:
-        for depth in range(1, len(levels) + 1):
-            first_seen.setdefault(key[:depth], len(first_seen))
-    order = sorted(range(len(keys)), key=lambda g: [first_seen[keys[g][:depth]] for depth in range(1, len(levels) + 1)])
-    nodes: list[tuple[tuple[str, ...], ...]] = [tuple(keys[g] for g in order)]
-    parents = []
+    nodes_of_level = _number_nodes(keys, len(levels))
+    order = np.lexsort(nodes_of_level[::-1])
+    runs = [np.diff(nodes[order], prepend=-1) != 0 for nodes in nodes_of_level[:-1]]  # where a node above begins
+    nodes: list[tuple[tuple[str, ...], ...]] = [tuple(keys[g] for g in order.tolist())]
+    parents, first = [], np.arange(len(order))
     for depth in range(len(levels) - 1, 0, -1):
-        above = tuple(dict.fromkeys(key[:depth] for key in nodes[-1]))
-        position = {key: k for k, key in enumerate(above)}
-        parents.append(np.array([position[key[:depth]] for key in nodes[-1]], dtype=np.int64))
-        nodes.append(above)
+        parents.append(np.cumsum(runs[depth - 1])[first] - 1)
+        first = np.flatnonzero(runs[depth - 1])
+        nodes.append(tuple(nodes[0][k][:depth] for k in first.tolist()))
     _check_nesting(groups, levels, [len(level) for level in nodes[::-1]])
-    at_leaves = np.array(order, dtype=np.int64)
-    return NestedGroups(at_leaves, Tree.from_leaves(groups.sizes[at_leaves], *parents), tuple(nodes))
+    return NestedGroups(order, Tree.from_leaves(groups.sizes[order], *parents), tuple(nodes))
+
+
+def _number_nodes(keys: Sequence[tuple[str, ...]], depth: int) -> list[Ints]:
+    """Number the nodes of each level that the keys name, from the top down and in the order of the keys."""
+    numbers = [np.zeros(len(keys), np.int64)]
+    for column in zip(*keys, strict=True):
+        seen: dict[tuple[int, str], int] = {}
+        pairs = zip(numbers[-1].tolist(), column, strict=True)
+        numbers.append(np.array([seen.setdefault(pair, len(seen)) for pair in pairs]))
+    return numbers[1 : depth + 1]
 
 
 def _has_total(groups: Groups, levels: Sequence[str]) -> bool:
