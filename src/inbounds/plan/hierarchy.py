@@ -13,7 +13,7 @@ from inbounds.exact import Ints, to_fraction
 from inbounds.schema.columns import to_positive_at
 from inbounds.schema.errors import PlanError, error_path
 from inbounds.schema.record_types import HierarchyRecord
-from inbounds.sources.groups import Groups
+from inbounds.sources.groups import Groups, number_rows
 
 DESIGNED = "designed"
 
@@ -118,7 +118,7 @@ def build_group_tree(groups: Groups, levels: Sequence[str]) -> NestedGroups:
             ("hierarchy", "levels"),
         )
     keys = level_keys(groups, levels)
-    nodes_of_level = _number_nodes(keys, len(levels))
+    nodes_of_level = [np.array(numbers) for numbers in number_rows(_level_columns(groups, levels))]
     order = np.lexsort(nodes_of_level[::-1])
     runs = [np.diff(nodes[order], prepend=-1) != 0 for nodes in nodes_of_level[:-1]]  # where a node above begins
     nodes: list[tuple[tuple[str, ...], ...]] = [tuple(keys[g] for g in order.tolist())]
@@ -131,16 +131,6 @@ def build_group_tree(groups: Groups, levels: Sequence[str]) -> NestedGroups:
     return NestedGroups(order, Tree.from_leaves(groups.sizes[order], *parents), tuple(nodes))
 
 
-def _number_nodes(keys: Sequence[tuple[str, ...]], depth: int) -> list[Ints]:
-    """Number the nodes of each level that the keys name, from the top down and in the order of the keys."""
-    numbers = [np.zeros(len(keys), np.int64)]
-    for column in zip(*keys, strict=True):
-        seen: dict[tuple[int, str], int] = {}
-        pairs = zip(numbers[-1].tolist(), column, strict=True)
-        numbers.append(np.array([seen.setdefault(pair, len(seen)) for pair in pairs]))
-    return numbers[1 : depth + 1]
-
-
 def _has_total(groups: Groups, levels: Sequence[str]) -> bool:
     """Return whether the first level is that of all groups together, and not a column of that name."""
     return levels[0] == ALL and ALL not in groups.by
@@ -148,8 +138,12 @@ def _has_total(groups: Groups, levels: Sequence[str]) -> bool:
 
 def level_keys(groups: Groups, levels: Sequence[str]) -> list[tuple[str, ...]]:
     """Return for every group its values of the levels, from the top down; of the level of all, its name."""
-    columns = [groups.by.index(level) if level in groups.by else -1 for level in levels]
-    return [tuple(ALL if k < 0 else key[k] for k in columns) for key in groups.keys]
+    return list(zip(*_level_columns(groups, levels), strict=True))
+
+
+def _level_columns(groups: Groups, levels: Sequence[str]) -> list[Sequence[str]]:
+    """Return for every level its value for each group."""
+    return [groups.columns[groups.by.index(level)] if level in groups.by else [ALL] * len(groups) for level in levels]
 
 
 def _check_nesting(groups: Groups, levels: Sequence[str], counts: Sequence[int]) -> None:

@@ -13,6 +13,7 @@ from inbounds.schema.condition import tree as language
 from inbounds.schema.errors import Path, SourceError
 from inbounds.schema.spelling import Spelling
 from inbounds.schema.text import FLOATS, find_close, is_date
+from inbounds.sources.groups import number_rows
 from inbounds.sources.records import fit_text
 
 KEYS = ("groups", "keys")
@@ -100,7 +101,7 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
             _check_type(plan, name, kind)
         else:
             forms.append(canonical_keys(plan, k, kind))
-    if forms and len(set(zip(*forms, strict=True))) < len(plan.groups):
+    if forms and len(set(number_rows(forms)[-1])) < len(plan.groups):
         raise SourceError("must be different values of their columns", KEYS)
 
 

@@ -10,7 +10,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -159,9 +159,18 @@ def _fields(column: Any) -> Iterator[str]:
 
     values = column.to_pylist()
     if pyarrow.types.is_string(column.type):
-        return map({text: _field(text) for text in set(values)}.__getitem__, values)
+        distinct = set(values)
+        if None not in distinct and _are_plain(distinct):
+            return iter(values)
+        return map({text: _field(text) for text in distinct}.__getitem__, values)
     is_number = pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)
     return map(_field if column.null_count or not is_number else str, values)
+
+
+def _are_plain(texts: Collection[str]) -> bool:
+    """Return whether all texts are written as they are; all of them are looked at together, which is quick."""
+    lines = "\n".join(texts)
+    return lines.count("\n") < len(texts) and _NOT_PLAIN.search(lines) is None
 
 
 def _field(value: Any) -> str:
@@ -182,6 +191,7 @@ _QUOTED = re.compile(r'[",\r\n]')
 
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+_NOT_PLAIN = re.compile(rf'[",\r]|^(?:{_FORMULA.pattern})', re.MULTILINE)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 

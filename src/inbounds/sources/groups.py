@@ -118,7 +118,7 @@ class Groups:
     @cached_property
     def columns(self) -> tuple[tuple[str, ...], ...]:
         """Return the keys by column: for each of `by` one value per group."""
-        return tuple(zip(*self.keys, strict=True))
+        return tuple(tuple([key[k] for key in self.keys]) for k in range(len(self.by)))
 
     @cached_property
     def spelled(self) -> dict[Any, list[str]]:
@@ -245,13 +245,29 @@ def _table(by: tuple[str, ...], keys: Any, folder: Path) -> KeyFile:
             raise ValueError("must not be given without by")
         return KeyFile(((),), {})
     table = _parse_given(by, keys, folder)
-    for row in table.keys:
-        if any(not part.strip() for part in row):
+    for k in range(len(by)):
+        if not all(map(str.strip, [row[k] for row in table.keys])):
             raise ValueError(
                 "must not be empty: a record without a key is in no group; give them one with missing_key, "
                 'such as missing_key = "not stated", and list that among the keys'
             )
     return table
+
+
+def number_rows(columns: Sequence[Sequence[str]]) -> list[list[int]]:
+    """Number the different rows of the first column, of the first two, …: equal numbers are equal rows.
+
+    Numbers rise in the order of first appearance. They are computed without a tuple for each row, of which a large
+    register would have many.
+    """
+    numbers, found = [0] * len(columns[0]), []
+    for column in columns:
+        place = {text: k for k, text in enumerate(dict.fromkeys(column))}
+        seen: dict[int, int] = {}
+        pairs = zip(numbers, column, strict=True)
+        numbers = [seen.setdefault(number * len(place) + place[text], len(seen)) for number, text in pairs]
+        found.append(numbers)
+    return found
 
 
 def _parse_given(by: tuple[str, ...], keys: Any, folder: Path) -> KeyFile:

@@ -135,8 +135,7 @@ def from_arrow(by: tuple[str, ...], frame: Any) -> KeyFile:
     if any(name not in table.column_names for name in by):
         raise ValueError(f"must hold the columns: {', '.join(by)}; it has: {', '.join(table.column_names)}")
     columns = {name: table[name].to_pylist() for name in table.column_names}
-    rows = zip(*(columns[name] for name in by), strict=True)
     try:
-        return KeyFile(tuple(tuple(to_text(part) for part in row) for row in rows), columns)
+        return KeyFile(tuple(zip(*([to_text(part) for part in columns[name]] for name in by), strict=True)), columns)
     except ValueError:  # its words quote a value
         raise ValueError(f"must hold texts, whole numbers, booleans or dates in the columns of by; {FLOATS}") from None
