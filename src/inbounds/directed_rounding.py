@@ -7,6 +7,7 @@ bounds the error.
 import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -19,6 +20,9 @@ TINY = 1e-300
 """A number far below all summands, and far above the range where floats lose digits."""
 
 DIGITS = 60
+
+LARGEST_EXPONENT = 695
+"""Exponents of tables of floats are clipped to this size."""
 
 
 def log_above(value: Fraction) -> Fraction:
@@ -46,16 +50,35 @@ def exponentials(rate: Fraction, first: int, count: int, offset: Fraction = Frac
     """Return exp(rate·j - offset) for j = first, first + 1, …, each with relative error at most 4u, clipped to
     1e-302..1e302.
 
-    Each is a product of two table entries, which are floats nearest to correctly rounded exponentials: three roundings.
+    Each is a product of two table entries, which are floats nearest to decimals right to 10^-30: three roundings.
     """
     block = _block(abs(rate), count)
     with localcontext(_context(40)):  # of exponents: at most 695 in size, so right to 10^-36
         step, shift = as_decimal(rate), as_decimal(offset)
-        outer_exponents = [_clip(step * (first + start) - shift) for start in range(0, count, block)]
-        inner_exponents = [step * j for j in range(block)]
-    with localcontext(_context(30)):
-        outer, inner = ([float(exponent.exp()) for exponent in part] for part in (outer_exponents, inner_exponents))
+        outer = _geometric(step * first - shift, step * block, -(-count // block))
+        inner = _geometric(Decimal(0), step, block)
     return np.outer(outer, inner).ravel()[:count]
+
+
+def _geometric(start: Decimal, step: Decimal, count: int) -> list[float]:
+    """Return exp(start + step·j), exponents clipped to -695..695: an exponential, times that of a step again and again.
+
+    Every product has an error of half a unit in the last digit, and there are at most some thousand.
+    """
+    values, ratio, product = [], step.exp(), None
+    for exponent in [start + step * j for j in range(count)]:
+        if abs(exponent) > LARGEST_EXPONENT:
+            values.append(_limit(1 if exponent > 0 else -1))
+            product = None
+        else:
+            product = exponent.exp() if product is None else product * ratio
+            values.append(float(product))
+    return values
+
+
+@cache
+def _limit(sign: int) -> float:
+    return float(Decimal(sign * LARGEST_EXPONENT).exp(_context(30)))
 
 
 def powers_below(step: Fraction, low: int, high: int, bits: int) -> list[int]:
@@ -80,10 +103,6 @@ def as_decimal(value: Fraction) -> Decimal:
 
 def _context(digits: int) -> Context:
     return Context(prec=digits, Emin=-(10**9), Emax=10**9)
-
-
-def _clip(exponent: Decimal) -> Decimal:
-    return max(Decimal(-695), min(Decimal(695), exponent))
 
 
 def _whole_below(exponent: Fraction, bits: int) -> int:

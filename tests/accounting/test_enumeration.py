@@ -1,6 +1,7 @@
 """Enumeration of a few answers whose ratios are alike: never below the exact loss, and all but equal to it."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ import inbounds as ib
 from inbounds.accounting import compose, enumerate_losses
 from inbounds.accounting.compose import Composition
 from inbounds.accounting.dominating_pairs import AnswerGroup
-from inbounds.accounting.enumeration import MERGED_BITS, enumerate_if_small, merge_losses
-from inbounds.accounting.pairs import curves_for_any_question, neighbouring_pairs
+from inbounds.accounting.enumeration import enumerate_if_small
+from inbounds.accounting.merged_losses import MERGED_BITS, merge_losses, merged_curve
+from inbounds.accounting.pairs import curves_for_any_question, merged_losses, neighbouring_pairs, pair_curve
+from inbounds.accounting.tilted_convolution import LIFT
 from inbounds.trusted.bounds import TOTAL
 
 GEOMETRIC = ib.catalog.truncated_geometric(ib.count(60), "0.1")
@@ -72,6 +75,32 @@ def test_ten_answers_of_a_large_count_need_two_losses():
         assert tight <= other * (1 + Fraction(1, 10**12)) <= tight * (1 + Fraction(1, 10**6))
 
 
+def test_thousands_of_ratios_become_hundreds_that_dominate_and_lie_close():
+    """For every pair of neighbours, at losses of the merged pair, between them, and at a crossing of two curves."""
+    mechanism = ib.catalog.exponential(ib.count(60), 1)
+    losses = merge_losses(mechanism.weights, neighbouring_pairs(mechanism.query))
+    merged = merged_curve(losses)
+    assert 100 < len(losses) < 1000 < 60**2
+    rising = sorted(losses)
+    between = [(one + other) / 2 for one, other in pairwise(rising[::150])]
+    pairs = [pair_curve(mechanism.weights, pair) for pair in neighbouring_pairs(mechanism.query)]
+    for x in [*rising[1::150], *between, Fraction(0), Fraction(1), 2 * rising[-1]]:
+        bound, highest = merged.height(x) / (1 << MERGED_BITS), max(one.height(x) for one in pairs) / TOTAL
+        assert highest <= bound <= highest + Fraction(1, 10**5)
+
+
+def test_the_losses_of_one_pair_are_divided_between_grid_points_so_that_they_dominate():
+    mechanism = ib.catalog.exponential(ib.count(12), 1)
+    group = curves_for_any_question(mechanism, 1, merged_losses(mechanism))
+    step = group.top * LIFT / 300
+    masses = group.masses(step, 300)
+    x = np.exp(float(step) * np.arange(301 - len(masses), 301))
+    for ratio in np.exp(np.linspace(-1, 1, 41)) ** 0.7:
+        found = float((masses * np.maximum(1 - ratio / x, 0)).sum())
+        true = float(group.curves[0].height(Fraction(ratio)) / group.total)
+        assert true - 1e-15 <= found <= true + 1e-5
+
+
 def test_questions_about_one_value_and_mechanisms_with_many_losses_take_the_long_way():
     assert enumerate_if_small(compose(GEOMETRIC, 10, same_question=True)) is None
     assert enumerate_if_small(compose(ib.catalog.exponential(ib.count(60), 1), 10)) is None
@@ -80,7 +109,7 @@ def test_questions_about_one_value_and_mechanisms_with_many_losses_take_the_long
 def test_the_maximum_of_curves_is_found_from_the_ends_of_runs():
     """Against the exact value of every curve at every point."""
     for mechanism in (GEOMETRIC, ib.catalog.exponential(ib.count(12), 1), ib.optimal(ib.mean(4, 0, 3), "1/2")):
-        group = curves_for_any_question(mechanism, 1)
+        group = curves_for_any_question(mechanism, 1, None)
         assert isinstance(group, AnswerGroup)
         bits, x = 200, np.exp(np.linspace(-1.2, 1.2, 301) * float(mechanism.epsilon))
         wholes = np.array([int(Fraction(value) * (1 << bits)) for value in x], dtype=object)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inbounds.accounting.pairs import curves_for_any_question, curves_for_same_question
+from inbounds.accounting.pairs import curves_for_any_question, curves_for_same_question, merged_losses
 from inbounds.accounting.tilted_convolution import LONGEST, TiltedPlan
 from inbounds.exact import Floats, Number, round_up_to_printed, to_fraction, to_int
 from inbounds.mechanism import Mechanism, check_mechanism
@@ -21,6 +21,7 @@ from inbounds.query import RangeQuery
 
 if TYPE_CHECKING:
     from inbounds.accounting.enumeration import Enumeration
+    from inbounds.accounting.merged_losses import Losses
 
 ROUGH = 1 << 14
 """Length of the short transforms that decide which neighbours need a long one."""
@@ -121,7 +122,13 @@ class Composition:
         """One plan for each group of neighbours if all answers are about the same question; otherwise one plan."""
         if self.same_question:
             return [TiltedPlan(parts) for parts in curves_for_same_question(self.mechanisms, self.times)]
-        return [TiltedPlan([curves_for_any_question(m, t) for m, t in zip(self.mechanisms, self.times, strict=True)])]
+        parts = zip(self.mechanisms, self.times, self.merged, strict=True)
+        return [TiltedPlan([curves_for_any_question(*part) for part in parts])]
+
+    @cached_property
+    def merged(self) -> "tuple[Losses | None, ...]":
+        """The losses of one pair for each mechanism that dominates all its pairs of neighbours, where there is one."""
+        return tuple(map(merged_losses, self.mechanisms))
 
     @cached_property
     def _enumeration(self) -> "Enumeration | None":

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.directed_rounding import ROUNDOFF, exp_above, exp_below, log_above, powers_below
+from inbounds.directed_rounding import ROUNDOFF, exp_above, exp_below, exponentials, log_above, powers_below
 from inbounds.exact import Floats, Ints
 
 Wholes = NDArray[Any]
@@ -69,6 +69,11 @@ class Curve:
         """The sums of P and of Q over the first i outputs."""
         p, q = ([0, *accumulate(row[at] for row in self._order)] for at in (1, 2))
         return np.array(p, dtype=object), np.array(q, dtype=object)
+
+    @property
+    def sorted_upper(self) -> list[int]:
+        """The weights P in the order of `ratios`."""
+        return [p for _, p, _ in self._order]
 
     @cached_property
     def ratios(self) -> Floats:
@@ -161,6 +166,8 @@ class AnswerGroup:
 
     def masses(self, step: Fraction, points: int) -> Floats:
         """Return upper bounds of the masses at losses -below·step … points·step of a pair that dominates all curves."""
+        if len(self.curves) == 1 and not self.has_delta:
+            return self._split_masses(step, points)
         low = self.below(step)
         bits = 128 + int(1.5 * low * step)
         grid = powers_below(step, low, points, bits)
@@ -174,6 +181,23 @@ class AnswerGroup:
         scale = self.total << bits + SLOPE_BITS
         rounded = np.array([max(m / scale, 0.0) for m in (first, *inner, wholes[-1] * (slope[-1] + 1))])
         return np.where(rounded > 0, np.maximum(rounded * (1 + 4 * ROUNDOFF), LEAST_MASS), 0.0)
+
+    def _split_masses(self, step: Fraction, points: int) -> Floats:
+        """Return the masses for one curve: each of its losses goes to the grid points beside it, with the same Q.
+
+        That connects the dots at X_j, which are floats below exp(j·step). A ratio is rounded up to a float before.
+        """
+        low, curve = self.below(step), self.curves[0]
+        x = exponentials(step, -low, low + points + 1) * (1 - 8 * ROUNDOFF)
+        p = np.array([weight / self.total for weight in curve.sorted_upper])
+        ratio = np.maximum(curve.ratios * (1 + 8 * ROUNDOFF), x[0])
+        cell = np.minimum(np.searchsorted(x, ratio, side="right") - 1, low + points - 1)
+        near, far = x[cell], x[cell + 1]
+        ratio = np.minimum(ratio, far)  # the last point stands for all ratios: its loss is above the largest one
+        width = ratio * (far - near)
+        below, above = p * (near * (far - ratio) / width), p * (far * (ratio - near) / width)
+        masses = np.bincount(cell, below, len(x)) + np.bincount(cell + 1, above, len(x))
+        return np.where(masses > 0, np.maximum(masses * (1 + (len(p) + 24) * ROUNDOFF), LEAST_MASS), 0.0)
 
     def _highest(self, wholes: Wholes, x: Floats, bits: int) -> Wholes:
         """Return the maximum of the curves; exact where floats cannot tell which curve is the highest.

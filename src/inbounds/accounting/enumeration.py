@@ -6,18 +6,17 @@ for ratios that are alike: a bound within a part in 10^12 of the exact loss.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from itertools import combinations_with_replacement, pairwise, product
+from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from inbounds.accounting.dominating_pairs import Curve, dominating_pair, unique_curves
+from inbounds.accounting.merged_losses import MERGED_BITS, Losses
 from inbounds.accounting.pairs import curves_per_pair, neighbouring_pairs, pair_curve, weights_if_small
-from inbounds.directed_rounding import ROUNDOFF, exp_below, log_above
+from inbounds.directed_rounding import exp_below, log_above
 from inbounds.errors import TooLarge
 from inbounds.exact import Ints, Number, round_up_to_printed, to_fraction
 from inbounds.mechanism import Mechanism
@@ -27,27 +26,30 @@ from inbounds.trusted.bounds import TOTAL_BITS
 if TYPE_CHECKING:
     from inbounds.accounting.compose import Composition
 
-Losses = Mapping[Fraction, int]
-"""A mapping from the ratio of the two probabilities to the weight under the first."""
-
 LARGEST = 1_000_000
 """The most combined outcomes that are enumerated."""
 
 FEW_OUTPUTS, FEW_ANSWERS, QUICK = 40, 12, 4_000
 """`Composition` uses enumeration up to this many outputs, answers and combined outcomes."""
 
-ALIKE, MERGED, MERGED_BITS = 2.0**-40, 500, 256
-"""Ratios whose neighbours differ by at most this share are one loss; the most combined outcomes of such losses; their
-weights are rounded up to multiples of 2**-MERGED_BITS."""
+MOST_MERGED = 10_000
+"""The same for combined outcomes of merged losses, whose ratios are whole numbers over one unit."""
+
+SHIFT = 192
+"""Bits of a weight under the second distribution beyond those of the first."""
 
 
 @dataclass(frozen=True)
 class Enumeration:
-    """Privacy-loss distributions, one for every choice of neighbours; weights over 2**(bits·answers)."""
+    """Privacy-loss distributions, one for every choice of neighbours.
+
+    Weights are over 2**(bits·answers), ratios over `unit`.
+    """
 
     choices: tuple[Losses, ...]
     answers: int
     bits: int = TOTAL_BITS
+    unit: int = 1
 
     def delta(self, epsilon: Number) -> Fraction:
         """Return the least delta, max over the choices of sum max(0, p - e^epsilon · q), rounded up by less than
@@ -71,19 +73,22 @@ class Enumeration:
         return log_above(max(self._exp_epsilon_at(losses, delta) for losses in self.choices))
 
     def _delta_at(self, losses: Losses, ratio: Fraction) -> Fraction:
-        total = sum((p - ratio * p / r for r, p in losses.items() if r > ratio), Fraction(0))
-        return total / (1 << self.bits * self.answers)
+        above = [r for r in losses if r > ratio * self.unit]
+        p, q = sum(losses[r] for r in above), sum(self._other_weight(losses, r) for r in above)
+        return (p - ratio * Fraction(q, 1 << SHIFT)) / (1 << self.bits * self.answers)
 
     def _exp_epsilon_at(self, losses: Losses, delta: Fraction) -> Fraction:
-        p = q = Fraction(0)
-        crossing = Fraction(1)
+        total, p, q = 1 << self.bits * self.answers, 0, 0
+        part, whole = delta.numerator * total, delta.denominator  # delta is part / whole of a unit of weight
         for r in sorted(losses, reverse=True):
-            if q and (p - delta) / q >= r:
+            if q and (p * whole - part << SHIFT) * self.unit * r.denominator >= r.numerator * q * whole:
                 break
-            weight = Fraction(losses[r], 1 << self.bits * self.answers)
-            p, q = p + weight, q + weight / r
-            crossing = (p - delta) / q
-        return max(crossing, Fraction(1))
+            p, q = p + losses[r], q + self._other_weight(losses, r)
+        return max(Fraction(p * whole - part << SHIFT, q * whole), Fraction(1))
+
+    def _other_weight(self, losses: Losses, r: Fraction | int) -> int:
+        """Return the weight under the second distribution over 2**SHIFT, rounded down."""
+        return (losses[r] * self.unit << SHIFT) * r.denominator // r.numerator
 
 
 def enumerate_losses(composition: "Composition") -> Enumeration:
@@ -128,57 +133,30 @@ def enumerate_if_small(composition: "Composition") -> Enumeration | None:
         return None
     weights = [weights_if_small(m) for m in mechanisms]
     if any(w is None or len(w) > FEW_OUTPUTS for w in weights):
-        return _enumerate_merged(composition, weights)
+        return _enumerate_merged(composition)
     ways = _ways(composition, [w for w in weights if w is not None])
     size = sum(math.prod(math.comb(len(c.upper) + t - 1, t) for c, t in zip(way, times, strict=True)) for way in ways)
     if not 0 < size <= QUICK:
-        return _enumerate_merged(composition, weights)
+        return _enumerate_merged(composition)
     laws_per_way = [
         [law for c, t in zip(way, times, strict=True) for law in [_loss_distribution(c)] * t] for way in ways
     ]
     return Enumeration(tuple(reduce(_convolve_losses, laws) for laws in laws_per_way), composition.answers)
 
 
-def _enumerate_merged(composition: "Composition", weights: Sequence[Ints | None]) -> Enumeration | None:
+def _enumerate_merged(composition: "Composition") -> Enumeration | None:
     """Enumerate answers to any questions with one loss for ratios that are alike; None if there are too many losses."""
-    if composition.same_question or composition.answers == 1:
+    if composition.same_question:
         return None
-    laws, size = list[Losses](), 1
-    for mechanism, columns, times in zip(composition.mechanisms, weights, composition.times, strict=True):
-        losses = None if columns is None else merge_losses(columns, neighbouring_pairs(mechanism.query))
-        size *= MERGED + 1 if losses is None else math.comb(len(losses) + times - 1, times)
-        if losses is None or size > MERGED:
+    laws, size, unit = list[Losses](), 1, 1
+    for losses, times in zip(composition.merged, composition.times, strict=True):
+        size *= 0 if losses is None else math.comb(len(losses) + times - 1, times)
+        if losses is None or size > MOST_MERGED:
             return None
-        laws += [losses] * times
-    return Enumeration((reduce(_convolve_losses, laws),), composition.answers, MERGED_BITS)
-
-
-def merge_losses(weights: Ints, pairs: Sequence[Pair]) -> Losses | None:
-    """Return the privacy losses of a pair of distributions that dominates all these pairs of columns.
-
-    Its losses X_0 < X_1 < … are the largest of each run of ratios that are alike. There its curve, sum max(0, P - X·Q),
-    is the maximum of theirs, computed in integers, and between them it is linear. The curve of a pair of columns is
-    convex, and total at 0, so it lies below. None if there are more than MERGED losses, or a ratio is infinite.
-    """
-    upper, lower = (weights[:, [pair[side] for pair in pairs]] for side in (0, 1))
-    possible = upper > 0
-    if (lower[possible] == 0).any():
-        return None
-    ratios = np.divide(upper, lower, out=np.zeros(upper.shape), where=possible)  # to three roundings
-    rising = np.unique(ratios[possible])
-    points = rising[np.append(rising[1:] > rising[:-1] * (1 + ALIKE), True)] * (1 + 8 * ROUNDOFF)
-    if len(points) > MERGED:
-        return None
-    total, losses, tops = int(weights[:, 0].sum()), [Fraction(x) for x in points.tolist()], list[Fraction]()
-    for loss, point in zip(losses, points, strict=True):
-        above = ratios > point  # by ALIKE at least, if at all
-        sums = zip(*(np.where(above, part, 0).sum(axis=0).tolist() for part in (upper, lower)), strict=True)
-        tops.append(Fraction(max(p * loss.denominator - loss.numerator * q for p, q in sums), loss.denominator))
-    slopes = [(top - low) / (far - near) for (near, top), (far, low) in pairwise(zip(losses, tops, strict=True))]
-    steps = zip(losses[1:], slopes, [*slopes[1:], Fraction(0)], strict=True)
-    masses = [loss * (before - after) for loss, before, after in steps]
-    masses.insert(0, total - sum(masses, Fraction(0)))
-    return {loss: math.ceil(mass / total * (1 << MERGED_BITS)) for loss, mass in zip(losses, masses, strict=True)}
+        own = max(loss.denominator for loss in losses)  # a power of two, as losses are floats
+        laws += [{int(loss * own): weight for loss, weight in losses.items()}] * times
+        unit *= own**times
+    return Enumeration((reduce(_convolve_losses, laws),), composition.answers, MERGED_BITS, unit)
 
 
 def _ways(composition: "Composition", weights: list[Ints]) -> list[tuple[Curve, ...]]:
@@ -209,7 +187,7 @@ def _loss_distribution(weights: Curve) -> Losses:
 
 def _convolve_losses(first: Losses, second: Losses) -> Losses:
     """Return the privacy losses of two independent answers together."""
-    losses: dict[Fraction, int] = {}
+    losses: dict[Fraction | int, int] = {}
     for (r, p), (s, q) in product(first.items(), second.items()):
         losses[r * s] = losses.get(r * s, 0) + p * q
     return losses

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from inbounds.accounting.dominating_pairs import AnswerGroup, Curve, response_pair, unique_curves
+from inbounds.accounting.merged_losses import MERGED_BITS, Losses, merge_losses, merged_curve
 from inbounds.directed_rounding import log_above
 from inbounds.errors import TooLarge
 from inbounds.exact import Floats, Ints
@@ -36,8 +37,19 @@ def neighbouring_pairs(query: RangeQuery) -> list[Pair]:
     return query.neighbours.pairs(query.answers)
 
 
-def curves_for_any_question(mechanism: Mechanism, times: int) -> AnswerGroup:
-    """Return the curves of a mechanism for any pair of neighbours."""
+def merged_losses(mechanism: Mechanism) -> Losses | None:
+    """Return the losses of one pair that dominates all pairs of a mechanism's columns; None if it is too large, or has
+    a delta.
+    """
+    weights = None if mechanism.delta else weights_if_small(mechanism)
+    return None if weights is None else merge_losses(weights, neighbouring_pairs(mechanism.query))
+
+
+def curves_for_any_question(mechanism: Mechanism, times: int, losses: Losses | None) -> AnswerGroup:
+    """Return the curves of a mechanism for any pair of neighbours. losses: as `merged_losses` returns them."""
+    merged = None if losses is None else merged_curve(losses)
+    if merged is not None:
+        return AnswerGroup((merged,), 1 << MERGED_BITS, max(mechanism.epsilon, log_above(merged.largest)), times)
     weights = weights_if_small(mechanism)
     if weights is None:
         return response_pair(mechanism.epsilon, times, mechanism.delta)
@@ -49,7 +61,7 @@ def curves_for_same_question(mechanisms: Sequence[Mechanism], times: Sequence[in
     """Return, for each group of similar neighbour pairs, the curves of all mechanisms about one true value."""
     weights = [weights_if_small(m) for m in mechanisms]
     if any(w is None for w in weights):
-        return [tuple(curves_for_any_question(m, t) for m, t in zip(mechanisms, times, strict=True))]
+        return [tuple(curves_for_any_question(m, t, merged_losses(m)) for m, t in zip(mechanisms, times, strict=True))]
     pair_curves = curves_per_pair([w for w in weights if w is not None], mechanisms[0].query)
     return [
         tuple(

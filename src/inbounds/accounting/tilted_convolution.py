@@ -11,6 +11,7 @@ Between grid points delta is bounded by a line in e^epsilon. Every step can only
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -290,6 +291,16 @@ class TiltedDistribution:
         log = log_above(Fraction(total)) if math.isfinite(total) else self._log_most
         return self._log_scale - self.tilt * start * self.step + min(log, self._log_most)
 
+    def _rough_log_delta(self, start: int) -> float:
+        """Return the same in floats."""
+        total = self._sum(start)[0]
+        log = math.log(total) if math.isfinite(total) else math.inf
+        return self._floats[0] - self._floats[1] * start + min(log, self._floats[2])
+
+    @cached_property
+    def _floats(self) -> tuple[float, float, float]:
+        return float(self._log_scale), float(self.tilt * self.step), float(self._log_most)
+
     def waste(self, epsilon: Fraction) -> float:
         """Return the share of delta at epsilon that is error and tail."""
         total, extra = self._sum(int(epsilon / self.step))
@@ -303,12 +314,24 @@ class TiltedDistribution:
         return high - max(share, Fraction(0)) * (high - low) if low < high else high
 
     def epsilon(self, delta: Fraction, most: Fraction) -> Fraction:
-        """Return an epsilon at delta, at most `most`: bisection over grid points, then the line between two."""
+        """Return an epsilon at delta, at most `most`: bisection over grid points, then the line between two.
+
+        Floats bisect, and the exact values decide: they are looked at in steps that double from there on.
+        """
         target, low, high = log_below(delta), 0, min(math.ceil(most / self.step), self.most)
         if self.log_delta(0) <= target:
             return Fraction(0)
         if self.log_delta(high) > target:
             return most
+        rough = self._rough_log_delta
+        first = bisect_left(range(high), -float(target), key=lambda start: -rough(start))
+        near, reach = min(max(first, 1), high - 1) if high > 1 else 1, 1
+        while near < high and near > low:
+            if self.log_delta(near) <= target:
+                high, near = near, max(near - reach, low)
+            else:
+                low, near = near, min(near + reach, high)
+            reach *= 2
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self.log_delta(middle) <= target else (middle, high)

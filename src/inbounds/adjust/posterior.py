@@ -175,7 +175,7 @@ class _Leaves:
         return cls(tree, reports[0], prior, reports[1].steepness, near[1], low, width)
 
     def portions(self) -> Iterator[tuple[slice, Ints]]:
-        """Yield ranges of parents, and their leaves: a small one, then a large one, so that all pairs have short sums."""
+        """Yield ranges of parents, and their leaves: a small one, then a large one, so that pairs have short sums."""
         classes = self.prior.weights.shape[1]
         order, ends = _pair_leaves(self.tree), np.cumsum(self.tree.children[0])
         most = max(PORTION // (classes * self.width), 1)
