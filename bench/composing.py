@@ -1,4 +1,4 @@
-"""Composing, attacking and chaining: seconds for requests of everyday size, beside dp-accounting by itself."""
+"""Composing, attacking and chaining: processor seconds for everyday requests, beside dp-accounting by itself."""
 
 import time
 from collections.abc import Callable
@@ -18,6 +18,13 @@ MANY = (
     *(("100,000 counts of 60 at 0.1", 10**5, "1e-10"), ("100,000 counts of 60 at 0.1, tiny delta", 10**5, "1e-15")),
 )
 
+FEW = {
+    "count of 60, geometric at 0.3": ib.catalog.truncated_geometric(ib.count(60), "0.3"),
+    "count of 80, optimal at 0.2": ib.optimal(ib.count(80), "0.2"),
+    "count of 100, exponential at 1": ib.catalog.exponential(ib.count(100), 1),
+}
+"""Mechanisms of which 1, 2, 5, 10 and 30 answers are composed."""
+
 
 def inbounds() -> list[Row]:
     from inbounds import accounting
@@ -26,6 +33,11 @@ def inbounds() -> list[Row]:
     rows = [
         composed(task, OURS, lambda k=k, d=delta: accounting.compose(COUNTS, k).epsilon(d), delta)
         for task, k, delta in MANY
+    ]
+    rows += [
+        composed(f"{k} of a {task}", OURS, lambda k=k, m=m: accounting.compose(m, k).epsilon(DELTA), DELTA)
+        for task, m in FEW.items()
+        for k in (1, 2, 5, 10, 30)
     ]
     any_question = lambda: accounting.compose(MECHANISM, ANSWERS).epsilon(DELTA)  # noqa: E731
     same_question = lambda: accounting.compose(MECHANISM, ANSWERS, same_question=True).epsilon(DELTA)  # noqa: E731
@@ -58,15 +70,21 @@ def accountant() -> list[Row]:
         )
         for task, k, delta in MANY
     ]
+    for task, m in FEW.items():
+        middle, pairs = len(m.query.answers) // 2, range(len(m.query.answers) - 1)
+        for k in (1, 2, 5, 10, 30):
+            for looks, chosen in (("one pair", [middle]), ("every pair", pairs)):
+                most = lambda k=k, m=m, chosen=chosen: float(  # noqa: E731
+                    max(one(m, j).self_compose(k).get_epsilon_for_delta(float(DELTA)) for j in chosen)
+                )
+                counted.append(composed(f"{k} of a {task}", f"dp-accounting, {looks}", most, DELTA))
     note = "pair by pair, losses rounded up to 1e-4"
     return [*counted, composed(f"{COMPOSE}, the same question", "dp-accounting", run, DELTA, note)]
 
 
 def composed(task: str, who: str, run: Callable[[], float], delta: str, note: str = "") -> Row:
-    start = time.process_time()
-    times, epsilon = repeated(run, who)
-    spent = f"{(time.process_time() - start) / len(times):.2g} s of processor time"
-    return Row(task, who, times, f"ε {epsilon:.4f} at δ {delta}", note=f"{note}; {spent}" if note else spent)
+    times, epsilon = repeated(run, who, clock=time.process_time)
+    return Row(task, who, times, f"ε {epsilon:.4f} at δ {delta}", note=note)
 
 
 def others() -> list[Row]:

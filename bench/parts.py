@@ -117,7 +117,7 @@ PARTS = {
         "The engine's statements are ours as well: canonical records, and no short cut that depends on data, cost more "
         "than a plain query does. The first release of a plan also designs its mechanisms, as the note says. Compare "
         "the parts of one run: other programs on the machine make all of them longer.",
-        ((OURS,),),
+        ((OURS,), (f"{OURS}, many sizes",)),
     ),
     "reconstructing": Part(
         "Reconstructing",
@@ -140,7 +140,9 @@ PARTS = {
         "What many answers of one mechanism reveal together, beside dp-accounting used by itself, one privacy "
         "loss distribution for every pair of neighbours; then attacks, chains of trust levels and smooth sensitivity.",
         "Both round towards more loss. The peer gets one of the sixty alike pairs of a count and looks at that only; "
-        "with a finer grid than its default it comes closer to the same epsilons, where delta is not too small for it.",
+        "with a finer grid than its default it comes closer to the same epsilons, where delta is not too small for it. "
+        "Of few answers it is faster for one pair in the middle; that is not the worst pair where pairs differ, and no "
+        "pair may be the worst at every epsilon. Every pair means one direction of each, all answers about one.",
         ((OURS,), ("dp-accounting",), (f"{OURS}, other",)),
         ("100 answers, 0..100, the same question",),
     ),
