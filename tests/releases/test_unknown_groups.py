@@ -361,6 +361,7 @@ def test_a_forged_record_is_refused(name, released, tmp_path):
     assert verdict.is_decided
     assert not verdict.is_valid
     assert "cannot be carried out" not in verdict.reason
+    assert ("did not publish it" in verdict.reason) == (name == "a group that was not published")
 
 
 def test_a_passport_at_another_delta_is_not_connected(released):
