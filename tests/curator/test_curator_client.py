@@ -237,7 +237,6 @@ def test_what_is_no_question_is_said_in_our_words_over_http(client: CuratorClien
             lambda: ask({"mean": "age", "epsilon": object()}),
             lambda: ask({"mean": "likes", "epsilon": 1}),
             lambda: ask({"quantile": "age", "at": 50, "epsilon": 1}),
-            lambda: ask({"quantile": "age", "at": [0.1, 0.9], "epsilon": 1}),
             lambda: ask({"quantile": "age", "epsilon": 1}),
             lambda: ask({"avg": "age", "epsilon": 1}),
             lambda: ask({"mean": "age", "epsilom": 1}),

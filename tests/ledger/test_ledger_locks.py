@@ -155,6 +155,7 @@ def test_a_file_that_was_read_is_open_no_more(tmp_path):
 
 
 def test_a_ledger_that_nobody_closed_is_open_no_more_once_it_is_forgotten(tmp_path):
+    gc.collect()  # of what other tests left
     before = len(os.listdir("/dev/fd"))
     Ledger.open(tmp_path / "budget.db").add_population("pupils")
     gc.collect()

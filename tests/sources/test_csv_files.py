@@ -284,7 +284,7 @@ def test_an_unmatched_quotation_mark_stops_a_release_and_leaves_nothing(command,
         assert [who.spent for who in ledger.people()] == [1]
     dry = command(tmp_path, "release", *words, "--dry-run")  # reads the schema alone, and says what must hold
     assert dry.returncode == 0
-    assert "One record, a row that the source's reader delivers, is one person." in dry.one_line
+    assert "A row is a record that the source's reader delivers." in dry.one_line
     assert "The CSV file must be well formed" in dry.one_line
 
 

@@ -29,6 +29,7 @@ def find_scale(
     near this one if cells are small. Bisection to 12 digits, O(spans²) a step. A float: a mechanism is certified from
     its matrix.
 
+    >>> import math
     >>> round(find_scale([(0, math.inf)], 1, 1), 3), round(find_scale([(0, math.inf)], 1, 1, "metric"), 3)
     (1.613, 2.0)
     """

@@ -32,7 +32,7 @@ def threshold(query: RangeQuery, epsilon: Number, delta: Number) -> Mechanism:
     >>> import inbounds as ib
     >>> made = ib.catalog.threshold(ib.count(1000), 1, "1e-6")
     >>> made.law.bound, float(made.law.chance(0)), round(float(made.law.chance(14)), 3)
-    (14, 0.0, 0.509)
+    (14, 0.0, 0.7)
     """
     check_kind(query, RangeQuery, "query", "made by count")
     exact_epsilon, exact_delta = to_epsilon(epsilon), to_fraction(delta, "delta")

@@ -91,7 +91,7 @@ def amplify(mechanism: Mechanism, reports: int, delta: Number) -> ShuffledGuaran
     >>> import inbounds as ib
     >>> m = ib.catalog.randomized_response(ib.category(["a", "b", "c"]), 1)
     >>> float(round(amplify(m, reports=10_000, delta="1e-6").epsilon, 3))
-    0.068
+    0.038
     """
     target = to_fraction(delta, "delta")
     if not 0 < target < 1:
