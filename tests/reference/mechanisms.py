@@ -73,6 +73,7 @@ def _catalog() -> dict[str, Make]:
     add("snapped_staircase", "interval 0..10", NUMERIC["interval 0..10"], "1", gamma="1/3")
     add("weakly_honest", "count 7", NUMERIC["count 7"], "1", column_monotone=False)
     add("scaled_laplace", "count 7", NUMERIC["count 7"], "1", scales=[2.0] * 8)
+    add("threshold", "count 7", NUMERIC["count 7"], "1", delta="1/1000")
     found["snapped_noise, extreme 1..6, 1, Cauchy"] = lambda: p.catalog(
         "snapped_noise", p.extreme(1, 6), "1", cdf=lambda x: 0.5 + np.arctan(x / 10) / np.pi
     )
