@@ -32,6 +32,9 @@ LEAST_MASS = 1e-290
 LEAST_LOSS = Fraction(1, 10**9)
 """The least largest loss of a grid: floats, which choose the tilt, resolve nothing finer."""
 
+NEGLIGIBLE_STEP = 2.0**-10
+"""Share of a grid step that roundings may add to the losses of all answers together."""
+
 FEW_WEIGHTS = 300
 """Curves with more weights in total are not compared in integers, because that takes quadratic time."""
 
@@ -166,7 +169,8 @@ class AnswerGroup:
 
     def masses(self, step: Fraction, points: int) -> Floats:
         """Return upper bounds of the masses at losses -below·step … points·step of a pair that dominates all curves."""
-        if len(self.curves) == 1 and not self.has_delta:
+        added = 32 * ROUNDOFF * self.times  # what floats of ratios add to the sum of all losses
+        if len(self.curves) == 1 and not self.has_delta and added <= NEGLIGIBLE_STEP * step:
             return self._split_masses(step, points)
         low = self.below(step)
         bits = 128 + int(1.5 * low * step)
