@@ -351,6 +351,7 @@ def test_a_written_table_has_rows_for_every_level_and_verifies(written):
     assert any("account adds up" in line for line in check(path))
 
 
+@pytest.mark.long
 def test_anyone_gets_the_same_digits_from_the_record(written, command):
     path, done = written
     found = recompute_table(path)

@@ -90,6 +90,7 @@ def test_a_plan_that_would_say_nothing_is_released_only_if_asked_for(tmp_path):
     assert release(content, FRAME, cache=tmp_path, allow_useless=True).table.num_rows == 2
 
 
+@pytest.mark.long
 def test_whether_it_is_asked_for_depends_on_the_plan_alone(tmp_path):
     content = plan([IDLE], epsilon="0.001")
     for frame in (FRAME, FRAME.slice(0, 0), pa.concat_tables([FRAME] * 9)):

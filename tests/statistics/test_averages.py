@@ -58,6 +58,7 @@ def test_an_average_is_the_sum_of_the_same_draws_divided_by_the_size(tmp_path):
         np.testing.assert_allclose(averages[f"{name}_error"], unit * sums[f"{name}_error"] / sizes, rtol=2e-3)
 
 
+@pytest.mark.long
 def test_the_stated_errors_of_one_top_are_those_of_its_sum_divided_by_its_size(tmp_path):
     _, of_means = draw_table([{"mean": "x", "name": "a"}], tmp_path)
     _, of_sums = draw_table([{"sum": "x", "name": "a"}], tmp_path)

@@ -47,6 +47,7 @@ def done(frame, tmp_path_factory):
     return ib.release(PLAN, frame, cache=folder, allow_useless=True).write(folder / "t.csv")
 
 
+@pytest.mark.long
 def test_above_the_groups_the_numbers_are_those_of_all_records_with_the_stated_error(frame, tmp_path, done):
     """Over 60 seeded releases: unbiased, also where every part is at an end of its range, and intervals hold."""
     plan = to_plan(PLAN, frame)

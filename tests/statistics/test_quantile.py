@@ -99,6 +99,7 @@ def test_what_is_no_quantile_is_refused_before_data_is_read(golden):
     golden.parts("wrong_quantiles", said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sizes", [{"size": SIZE}, {"max_size": SIZE}])
 def test_quantiles_are_near_the_truth_and_in_order(tmp_path, sizes):
     asked = plan({"quantile": "x", "at": [0.25, 0.5, 0.75]}, epsilon=6, sizes=sizes, output={"credible_level": 0.9})
