@@ -70,8 +70,9 @@ def test_deltas_are_counted_in_units_rounded_up_and_budgets_down(ledger):
     assert made.delta_budget == 3 * ATTO
     with pytest.raises(BudgetExceeded):
         ledger.charge("pupils", 1, delta=Fraction(1, 3 * 10**17))
+    assert ledger.add_population("few", 2, delta=ATTO).delta_budget == ATTO
     with rejects(ValueError, "delta", about="least"):
-        ledger.add_population("few", 2, delta="1e-19")
+        ledger.add_population("fewer", 2, delta="1e-19")
 
 
 def test_under_zcdp_answers_spend_a_part_of_delta_and_the_rest_converts_rho(ledger):
