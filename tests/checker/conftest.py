@@ -32,6 +32,8 @@ def designs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         # What would help a useless statistic takes many designs, and is text that no rule of the checker reads.
         patch.setattr("inbounds.releases.usefulness._helps", lambda *given: ("epsilon 6 for the plan",))
         patch.setattr("inbounds.releases.recompute.DesignCache", partial(SharedCache, expected={}, coverage={}))
+        # Few simulated groups: the accuracy of vectors is text as well.
+        patch.setattr("inbounds.releases.vector_accuracy.STEPS", 1 << 20)
         # A design that is read again is certified again: once for all records that state its digest.
         patch.setattr("inbounds.releases.workload.load_or_design", cache(load_or_design))
         for adjust in ("_levels", "_crosstab"):

@@ -309,6 +309,7 @@ def test_a_function_of_sql_takes_ids_of_text_and_refuses_missing_ones(connection
         local.register(connection, "by_day", SETS, id_type="DATE")
 
 
+@pytest.mark.long
 def test_a_function_of_sql_draws_places_for_each_person_together(connection):
     local.register(connection, "place", places(), by_coordinates=True)
     query = "select row, place(row, 3, 3) as r from people"

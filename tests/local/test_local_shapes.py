@@ -212,6 +212,7 @@ def test_random_queries_of_duckdb():
     print(f"\nDuckDB, {ROUNDS} queries\n{covered}")  # noqa: T201
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_relations_of_duckdb(kind):
     """Everything that a relation can be, randomized outside the engine."""

@@ -15,6 +15,7 @@ from proof.test_extracted import compared, judged
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="`make proof` builds inbounds-check")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [300, pytest.param(6000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("make", [map_cases.graph_passports, map_cases.plane_passports])
 def test_verdicts_on_graphs_and_maps_are_equal(make, number, tmp_path):
@@ -39,6 +40,7 @@ def test_numbers_on_a_graph_are_judged_as_the_definition_says(tmp_path):
     assert 50 < sum(expected) < 250
 
 
+@pytest.mark.long
 def test_a_map_of_ten_thousand_cells_is_judged(tmp_path):
     made = ib.catalog.planar_laplace(ib.grid(100, 100), 1)
     made.save(tmp_path / "map.json")
@@ -101,6 +103,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("place", "name", "fault", "make"), FAULTS, ids=lambda part: getattr(part, "__name__", ""))
 def test_a_fault_in_pythons_checker_of_graphs_or_maps_is_noticed(place, name, fault, make, monkeypatch, tmp_path):
     files = cases.written(tmp_path, make(500, seed=11))

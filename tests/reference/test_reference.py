@@ -99,6 +99,7 @@ def test_every_mechanism_of_the_catalog_has_a_case():
         assert any(case.startswith(f"{name}, ") for case in MECHANISMS), name
 
 
+@pytest.mark.long
 def test_other_entropy_gives_another_table(tmp_path):
     """A twin that must differ: the digest does see what is drawn."""
     name = "every kind, sizes at most"

@@ -119,6 +119,7 @@ def released(tmp_path_factory):
     return folder / "t.csv.release.json"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lie", ["no total", "two nodes", "its share moved", "another name"])
 def test_a_record_that_is_wrong_about_its_total_is_refused(released, lie):
     path = released.with_name("lie.release.json")

@@ -457,6 +457,7 @@ def assert_neighbours(here, there, group):
             assert apart <= (reach if k == group else 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_hostile_record_of_a_csv_file_moves_its_own_group_within_the_reach_and_nothing_else(seen, every, tmp_path):
     written(tmp_path / "t.csv", ROWS)

@@ -60,6 +60,7 @@ def test_passports_are_named_by_statistic_and_size(done, tmp_path):
     }
 
 
+@pytest.mark.long
 def test_every_mechanism_is_found_from_the_record_with_and_without_its_passport(done, tmp_path):
     record = record_path(tmp_path / "o.csv")
     for line in done.record["mechanisms"]:

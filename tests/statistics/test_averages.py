@@ -48,6 +48,7 @@ def draw_table(statistics, folder):
     return table, designed.levels
 
 
+@pytest.mark.long
 def test_an_average_is_the_sum_of_the_same_draws_divided_by_the_size(tmp_path):
     averages, _ = draw_table([{"mean": "x", "name": "a"}, {"percentage": "x > 1", "name": "p"}], tmp_path)
     sums, _ = draw_table([{"sum": "x", "name": "a"}, {"count": "x > 1", "name": "p"}], tmp_path)

@@ -211,6 +211,7 @@ def test_a_table_that_was_released_is_given_out_again_under_another_declaration(
 # --- certain sizes, and tiny cases by enumeration ---------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("statistic", NUMBERS, ids=lambda one: next(iter(one)))
 def test_groups_that_are_certain_to_be_full_have_the_errors_and_intervals_of_full_groups(statistic, folder):
     made = designed(folder, statistic, typical=[30, 30])

@@ -112,6 +112,7 @@ def test_pages_show_a_sentence_for_what_cannot_be_asked(client: httpx.Client) ->
         assert word in answer.text, query
 
 
+@pytest.mark.long
 def test_markup_in_a_question_is_shown_and_not_obeyed(client: httpx.Client) -> None:
     evil = "<script>alert(1)</script>"
     for query in (

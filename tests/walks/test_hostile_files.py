@@ -81,6 +81,7 @@ def test_hundreds_of_hostile_files_are_read_or_refused_within_the_limits(worker,
     assert count["quantile", True] > 10
 
 
+@pytest.mark.long
 def test_checking_a_quantile_costs_no_more_than_its_file_is_long(worker):
     """Long tables that say much about the depth, and central records of long windows and many values."""
     read = [(worker.read(file), len(file.content)) for file in heavy_quantiles()]
