@@ -139,6 +139,11 @@ def test_groups_of_a_person_are_chosen_from_that_persons_rows_alone(seed):
     assert len(alone) <= 2
 
 
+def test_a_person_counts_in_no_more_groups_than_declared():
+    found = truths(values(), frame([("p1", key, True) for key in "abcdef"]))
+    assert sum(persons for persons, _ in found.values()) == 2
+
+
 def test_neither_the_order_of_rows_nor_where_they_are_stored_changes_what_is_drawn_from(tmp_path, subtests):
     table = thousand().assign(key=lambda t: t.key.where(t.index % 7 > 0, "Ü|" + t.key))
     expected = truths(many(), table)
