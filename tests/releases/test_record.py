@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -11,8 +12,10 @@ from envelopes import seal, wrap
 from inbounds.checker import check_record
 from inbounds.errors import PassportError, UnknownVersion
 from inbounds.files import RELEASE, canonical_json, sha256_hex
+from inbounds.plan.plan import ADD_OR_REMOVE, CHANGE, PERSON
 from inbounds.releases.pipeline import release
 from inbounds.releases.recompute import check_release as check
+from inbounds.releases.record import format_plan_guarantee
 from inbounds.releases.verify import compose_releases, load_record, record_page
 from raising import rejects
 
@@ -132,3 +135,13 @@ def test_releases_count_by_themselves_however_alike_and_one_release_counts_once(
     assert compose_releases(records).epsilon == 16
     again = done.write(tmp_path / "again.csv")
     assert compose_releases({**records, "again": load_record(f"{again.path}.release.json")}).epsilon == 16
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "change"),
+    [(CHANGE, "were any other"), (ADD_OR_REMOVE, "row were added or removed"), (PERSON, "rows were added or removed")],
+)
+def test_the_promise_of_secret_sizes_names_the_change_that_it_covers(neighbours, change):
+    person = {"id": "who", "max_records": 1, "max_groups": 1} if neighbours == PERSON else None
+    promise = format_plan_guarantee(False, neighbours, Fraction(1), "frame", person).partition("(")[0]
+    assert change in promise

@@ -369,6 +369,15 @@ def test_a_forged_record_is_refused(name, released, tmp_path):
     assert ("did not publish it" in verdict.reason) == (name == "a group that was not published")
 
 
+def test_the_checker_alone_refuses_draws_at_another_delta_than_the_plan_has(released):
+    from inbounds.checker import check_record
+
+    record = json.loads((released / "t.csv.release.json").read_text())
+    assert check_record(record).lines
+    with rejects(ib.PassportError, about="delta of the plan"):
+        check_record(forge(record, FORGERIES["a delta for one group"]))
+
+
 def test_a_passport_at_another_delta_is_not_connected(released):
     record = json.loads((released / "t.csv.release.json").read_text())
     from inbounds.checker import check_record, connect
