@@ -28,21 +28,30 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 SECONDS = 180
-"""For all tests of a fault outside of functions."""
+"""Of processor time for all tests of a fault outside of functions, and a tenth of what they may take by the clock."""
 
 FOUND = 3
 """The status of a child whose fault a test has found."""
+
+ENDLESS = (-signal.SIGPROF, -signal.SIGALRM)
+"""The statuses of a child in which a test did not end."""
 
 QUICK = 0.5
 """Seconds of a test that may be tried first."""
 
 PATIENCE = 5
-"""Seconds that a test may take beyond ten times its own; a fault that never ends is found as well."""
+"""Seconds of processor time that a test may take beyond ten times its own; a fault that never ends is found as well.
+
+Processor time, because a busy machine would otherwise find faults that no test finds.
+"""
+
+WAITING = 60
+"""Seconds of the clock that a test may take beyond twenty times its own; a fault that waits forever is found as well."""
 
 WITHOUT_LONG = [
     f"--deselect=tests/trusted/test_certify.py::{name}"
@@ -244,6 +253,13 @@ def plant(module: str, changed: Mapping[tuple[str, int], CodeType]) -> None:
                 found.__code__ = changed[key]
 
 
+class Duration(NamedTuple):
+    """How long a test takes without a fault, in seconds."""
+
+    clock: float
+    processor: float
+
+
 class Planting:
     """A plugin of pytest: collects once, then runs the tests anew for every fault, in a child, the fast ones first."""
 
@@ -255,26 +271,26 @@ class Planting:
 
     def pytest_runtestloop(self, session: Any) -> bool:
         seconds = self.seconds_of(session.items)
-        items = sorted(session.items, key=lambda item: seconds[item.nodeid])
+        items = sorted(session.items, key=lambda item: seconds[item.nodeid].clock)
         for what, tree in self.every:
             killer = self.killer(items, seconds, planted(self.module, tree))
             if killer is None:
                 self.survivors.append(what)
-            elif seconds[items[killer].nodeid] < QUICK:
+            elif seconds[items[killer].nodeid].clock < QUICK:
                 items.insert(0, items.pop(killer))  # what found one fault often finds the next
         return True
 
-    def seconds_of(self, items: list[Any]) -> dict[str, float]:
+    def seconds_of(self, items: list[Any]) -> dict[str, Duration]:
         """How long each test takes without a fault; they must all pass."""
         source, sink = os.pipe()
         child = os.fork()
         if not child:
             found = {}
             for k, item in enumerate(items):
-                start = time.monotonic()
+                start, worked = time.monotonic(), time.process_time()
                 if self.fails(item, items[k + 1 : k + 2]):
                     os._exit(1)
-                found[item.nodeid] = time.monotonic() - start
+                found[item.nodeid] = time.monotonic() - start, time.process_time() - worked
             with os.fdopen(sink, "w") as file:
                 json.dump(found, file)
             os._exit(0)
@@ -284,13 +300,12 @@ class Planting:
         os.waitpid(child, 0)
         if not text:
             raise AssertionError(f"the tests of {self.module} fail without a fault")
-        seconds: dict[str, float] = json.loads(text)
-        return seconds
+        return {test: Duration(*seconds) for test, seconds in json.loads(text).items()}
 
     def killer(
-        self, items: list[Any], seconds: Mapping[str, float], code: Mapping[tuple[str, int], CodeType]
+        self, items: list[Any], seconds: Mapping[str, Duration], code: Mapping[tuple[str, int], CodeType]
     ) -> int | None:
-        """Which test finds the fault, if one does; one that never ends is found by the clock."""
+        """Which test finds the fault, if one does; one that never ends is found by its time."""
         source, sink = os.pipe()
         child = os.fork()
         if not child:
@@ -298,7 +313,9 @@ class Planting:
                 plant(self.module, code)
                 for k, item in enumerate(items):
                     os.write(sink, b"t")
-                    signal.alarm(int(PATIENCE + 10 * seconds[item.nodeid]))
+                    clock, processor = seconds[item.nodeid]
+                    signal.setitimer(signal.ITIMER_PROF, PATIENCE + 10 * processor)
+                    signal.alarm(int(WAITING + 20 * clock))
                     if self.fails(item, items[k + 1 : k + 2]):
                         os._exit(FOUND)
                 os._exit(0)
@@ -306,7 +323,7 @@ class Planting:
                 os._exit(1)
         os.close(sink)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        if status not in (0, FOUND, -signal.SIGALRM):
+        if status not in (0, FOUND, *ENDLESS):
             raise AssertionError(f"a fault of {self.module} could not be tried: status {status}")
         with os.fdopen(source, "rb") as file:
             return len(file.read()) - 1 if status else None
@@ -359,7 +376,8 @@ def survives_import(module: str, tree: ast.Module, tests: list[str]) -> bool:
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    signal.alarm(SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.alarm(10 * SECONDS)
     sys.meta_path.insert(0, Planted(module, compile(tree, str(_file(module)), "exec")))
     os._exit(_tested(tests))
 

@@ -87,13 +87,13 @@ class Night(mutants.Planting):  # type: ignore[misc]
 
     def pytest_runtestloop(self, session: Any) -> bool:
         seconds = self.seconds_of(session.items)
-        items = sorted(session.items, key=lambda item: seconds[item.nodeid])
+        items = sorted(session.items, key=lambda item: seconds[item.nodeid].clock)
         for module, what, tree in self.drawn:
             if time.monotonic() > self.end:
                 break
             self.module = module
             killer = self.killer(items, seconds, mutants.planted(module, tree))
-            if killer is not None and seconds[items[killer].nodeid] < mutants.QUICK:
+            if killer is not None and seconds[items[killer].nodeid].clock < mutants.QUICK:
                 items.insert(0, items.pop(killer))
             survivor = "" if killer is not None else f"{module}, line {what}"
             os.write(self.sink, json.dumps(survivor).encode() + b"\n")
