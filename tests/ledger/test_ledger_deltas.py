@@ -50,6 +50,12 @@ def test_epsilon_and_delta_are_charged_apart(ledger):
     assert verify_export(exported(ledger)).people == (people,)
 
 
+@pytest.mark.parametrize("delta", [0, "0", Fraction(0)])
+def test_a_delta_of_zero_needs_no_delta_budget(ledger, delta):
+    ledger.add_population("pupils", 2)
+    assert ledger.charge("pupils", "0.5", delta=delta).delta == 0
+
+
 @pytest.mark.parametrize("delta", [1, "1.5", "-1e-6"])
 def test_a_delta_that_is_none_is_refused(ledger, delta):
     ledger.add_population("pupils")

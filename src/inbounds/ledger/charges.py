@@ -27,10 +27,10 @@ class Charge(NamedTuple):
     sha256: str
     people: Population
     amount: Fraction
+    delta: Fraction
     answer: bytes | None = None
     repeated: bool = False
     draw: bytes | None = None
-    delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)

@@ -415,7 +415,7 @@ class Ledger:
         last, request_facts = LastEntry(before.number, before.sha256), (request.key, request.digest, request.facts)
         number, digest = self._append(run, last, "charge", request.people, units, *request_facts)
         after = people.with_spent(spent + units, before.delta_spent + deltas)
-        return Charge(request.key, number, digest, after, amount, delta=deltas * ATTO)
+        return Charge(request.key, number, digest, after, amount, deltas * ATTO)
 
     def _again(self, run: Run, request: ChargeRequest, before: PopulationState) -> Charge:
         """Return the existing charge of the same key; raise LedgerError if it is for another question."""
@@ -593,8 +593,8 @@ def _as_charge(key: str, stored: queries.StoredCharge) -> Charge:
     """Return the receipt of an existing charge."""
     population = queries.population_from_row(*stored.people)
     cost, delta = units_to_amount(population.rule, stored.units), delta_units(stored.delta) * ATTO
-    found = stored.number, stored.sha256, population, cost, stored.answer
-    return Charge(key, *found, repeated=True, draw=stored.draw, delta=delta)
+    found = stored.number, stored.sha256, population, cost, delta, stored.answer
+    return Charge(key, *found, repeated=True, draw=stored.draw)
 
 
 def _check_bytes(content: object, name: str) -> None:
