@@ -1,6 +1,8 @@
 """A ledger's file: drivers that wait for less or lie, files that are none, a log that is slow to start."""
 
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,8 @@ import pytest
 import inbounds as ib
 from inbounds.errors import LedgerError
 from inbounds.files import SQLITE_MAGIC
-from inbounds.ledger import Ledger, sqlite
+from inbounds.files.open_files import iter_chunks
+from inbounds.ledger import Charge, Ledger, sqlite
 from inbounds.ledger.ledger import verify_ledger
 from inbounds.ledger.schema import APPLICATION
 from inbounds.ledger.sqlite import Driver, Sqlite, is_ledger
@@ -205,3 +208,67 @@ def test_a_file_that_another_thread_made_meanwhile_is_not_opened_and_closed(tmp_
         sqlite._create(file)
         monkeypatch.undo()
     assert closed == []
+
+
+# --- a copy of the file alone --------------------------------------------------------------------------------------
+
+
+def copied(file: Path) -> Path:
+    """A copy of the file without its log, as somebody makes who knows of no log."""
+    copy = file.with_name("copy.db")
+    copy.write_bytes(b"".join(iter_chunks(file)))
+    return copy
+
+
+def test_a_copy_of_the_file_alone_has_all_that_was_acknowledged(memory):
+    """Each step is looked for in a copy that is made while the ledger is open: what a process leaves that is killed."""
+    with Ledger.open(memory / "budget.db") as ledger:
+
+        def found() -> Charge:
+            with Ledger.open(copied(memory / "budget.db"), create=False) as copy:
+                assert copy.verify().head == ledger.head()
+                return copy.find("a")
+
+        ledger.add_population("pupils", 2)
+        charge = ledger.charge("pupils", 1, key="a")
+        assert found().people.spent == 1
+        ledger.store_draw(charge, b"drawn")
+        assert found().draw == b"drawn"
+        ledger.store(charge, b"given")
+        assert found().answer == b"given"
+        ledger.raise_budget("pupils", 3)
+        assert found().people.budget == 3
+
+
+def test_a_charge_is_not_acknowledged_while_a_reader_keeps_it_out_of_the_file(memory, monkeypatch):
+    with Ledger.open(memory / "budget.db") as ledger, Ledger.open(memory / "budget.db") as other:
+        ledger.add_population("pupils", 2)
+        monkeypatch.setattr(sqlite, "PATIENCE", 0.01)
+        with other._store.reading() as run:
+            run("SELECT 1 FROM entries")
+            with rejects(ib.LedgerError, about="in its log alone"):
+                ledger.charge("pupils", 1, key="a")
+        again = ledger.charge("pupils", 1, key="a")
+        assert again.repeated
+        assert again.people.spent == 1
+        with Ledger.open(copied(memory / "budget.db"), create=False) as copy:
+            assert copy.verify().head == ledger.head()
+
+
+def test_a_charge_waits_for_a_reader(memory):
+    with Ledger.open(memory / "budget.db") as ledger:
+        ledger.add_population("pupils", 2)
+        reading, done = threading.Event(), threading.Event()
+
+        def read() -> None:
+            with Ledger.open(memory / "budget.db") as other, other._store.reading() as run:
+                run("SELECT 1 FROM entries")
+                reading.set()
+                assert not done.wait(0.05), "the charge did not wait"
+
+        with ThreadPoolExecutor(1) as pool:
+            reader = pool.submit(read)
+            reading.wait()
+            ledger.charge("pupils", 1, key="a")
+            done.set()
+            reader.result()

@@ -98,6 +98,13 @@ def storm_ledger(folder: Path, choose: random.Random, seconds: float) -> Counter
         process.kill()
         process.wait()
     recorders = [_recorder_of(output) for output in outputs]
+    shutil.copyfile(place, folder / "alone.db")
+    try:
+        with Ledger.open(folder / "alone.db") as alone:
+            judge(recorders, alone, "p")
+        figures["copies of the file alone that know all"] = 1
+    except LedgerError:  # a process was killed while it copied its log
+        figures["copies of the file alone that say they are torn"] = 1
     with Ledger.open(place) as ledger:
         figures["operations acknowledged"] = len(judge(recorders, ledger, "p"))
         figures["charges"] = ledger.verify().charges

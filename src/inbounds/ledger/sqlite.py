@@ -5,6 +5,9 @@ from which none is missing (SQLite's documentation, "Write-Ahead Logging" and PR
 last ones; so may other journals on file systems that reorder a deletion. The setting is EXTRA: with a write-ahead log
 it is the same as FULL, and while the file is created, before there is a log, a journal that reappears after a loss of
 power would undo all that followed.
+
+Before it is acknowledged a transaction is also copied from the log into the file. So a copy of the file alone has all
+that was acknowledged, also after a process was killed, and whoever takes the log away takes nothing with it.
 """
 
 import ctypes
@@ -32,6 +35,9 @@ from inbounds.ledger.store import DOUBT, ErrorTranslator, FairLock, Rows, Run, T
 
 PATIENCE = 60.0
 """Seconds that a writer waits for other writers."""
+
+RETRY = 0.0005
+"""Seconds between two attempts to copy the log into the file: about as long as a short transaction takes."""
 
 LOGGED = b"\x02\x02"
 """Bytes 18 and 19 of a file with a write-ahead log: its write and read versions."""
@@ -226,7 +232,7 @@ class Sqlite:
     def writing(self) -> AbstractContextManager[Run]:
         if self._read_only:
             raise LedgerError(f"{self.place} cannot be written to, so nothing can be charged; it can only be read")
-        return self._transaction("BEGIN IMMEDIATE", self._check_name)
+        return self._transaction("BEGIN IMMEDIATE", self._check_name, self._commit_to_file)
 
     def reading(self) -> AbstractContextManager[Run]:
         return self._transaction("BEGIN")
@@ -235,8 +241,11 @@ class Sqlite:
         with self._turns.give(Transaction(self._run, "", self._undo, self._failed, do_nothing, do_nothing)) as run:
             return run(sql, *values)
 
-    def _transaction(self, begin: str, check: Callable[[], object] = do_nothing) -> Transaction:
-        return self._turns.give(Transaction(self._run, begin, self._undo, self._failed, check, self._commit))
+    def _transaction(
+        self, begin: str, check: Callable[[], object] = do_nothing, commit: Callable[[], object] | None = None
+    ) -> Transaction:
+        own = Transaction(self._run, begin, self._undo, self._failed, check, commit or self._commit)
+        return self._turns.give(own)
 
     def _is_open(self) -> bool:
         return bool(self._connection.in_transaction)
@@ -244,10 +253,25 @@ class Sqlite:
     def _commit(self) -> None:
         self._run("COMMIT")
 
+    def _commit_to_file(self) -> None:
+        """Commit, and copy the log into the file, whoever wrote it; wait while others do so or read what is older."""
+        self._commit()
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            ((is_busy, logged, copied),) = self._run("PRAGMA wal_checkpoint")
+            if not is_busy and logged == copied:
+                return
+            if time.monotonic() > deadline:
+                raise LedgerError(
+                    f"{self.place} has been read by another program for more than {PATIENCE:.0f} seconds, so the last "
+                    f"charges are in its log alone; end that program; {DOUBT}"
+                )
+            time.sleep(RETRY)
+
     def _check_name(self) -> None:
         """Raise LedgerError if the file was replaced by another of its name, or its log taken away.
 
-        Until they are copied into the file, the last charges are in the log alone.
+        What is not acknowledged yet may be in the log alone.
 
         The mode was checked when the file was opened and cannot be set since. The journal mode belongs to the file and
         stays while it is open.
