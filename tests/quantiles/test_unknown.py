@@ -7,6 +7,7 @@ import pytest
 
 import inbounds as ib
 from inbounds.design.quantiles.central import unknown_chances
+from inbounds.mechanism.expected_channel import LEAST_EACH, MOST_TRUTHS, channel_of_unknown_records
 from inbounds.mechanism.record_models import ALL_OF, _draw_groups, enumerate_groups
 from inbounds.trusted.multisets import all_multisets, central_window, multiset_index
 
@@ -37,7 +38,7 @@ def test_expected_reports_are_means_over_all_histograms_of_a_quantile(at, size, 
 def test_histograms_that_are_drawn_have_the_same_means_as_all(at, size, values):
     query = ib.quantile(at, 0, values - 1, size=size)
     mechanism, exact = ib.design_permute_flip(query, 1), ib.design_permute_flip(query, 1).channel()
-    drawn = _draw_groups(values, query.rank, size, 4000, np.random.default_rng(3))
+    drawn = _draw_groups(values, query.rank, size, 4000, np.arange(values), np.random.default_rng(3))
     assert (query.true_positions(drawn.groups) == drawn.truths).all()
     assert (drawn.groups.sum(axis=1) == size).all()
     assert np.bincount(drawn.truths, drawn.weights) == pytest.approx(1)
@@ -63,9 +64,22 @@ def test_the_error_of_large_groups_is_decided_by_few_and_they_are_drawn():
 
 
 def test_all_histograms_are_taken_where_they_are_few():
-    few = enumerate_groups(4, 8, 15, 5)
+    few = enumerate_groups(4, 8, 15, 5, np.arange(4))
     assert len(few.groups) == comb(18, 3) <= ALL_OF
-    assert len(enumerate_groups(5, 40, 80, 5).groups) <= 5 * 5
+    assert len(enumerate_groups(5, 40, 80, 5, np.arange(5)).groups) <= 5 * 5
+
+
+def test_in_a_wide_range_groups_are_drawn_for_some_values_and_their_law_is_moved():
+    query, drawn = ib.median(0, 799, size=9), list[int]()
+
+    class Truth(ib.design_permute_flip(ib.median(0, 1, size=9), 1).law.__class__):
+        def probabilities(self, query, histograms):
+            drawn.append(len(histograms))
+            return np.eye(800)[query.true_positions(histograms)]
+
+    channel = channel_of_unknown_records(query, Truth((1,)), 9, 4)
+    assert sum(drawn) <= LEAST_EACH * MOST_TRUTHS
+    assert np.array_equal(channel.matrix, np.eye(800))
 
 
 @pytest.mark.parametrize(("first", "length"), [(1, 3), (2, 3), (3, 3), (1, 7), (4, 1)])

@@ -10,6 +10,7 @@ import pytest
 import inbounds as ib
 from inbounds.losses import best_constant_loss
 from inbounds.releases.pipeline import PlanError, preview_release, release
+from inbounds.releases.vector_accuracy import SimulatedVectors
 from raising import raises_at
 
 pytest.importorskip("ibis")
@@ -49,6 +50,22 @@ def test_a_dry_run_names_what_is_useless_and_what_would_help(tmp_path):
     assert idle.expected.error >= 0.95 * idle.expected.constant
     assert not found.says_nothing
     assert found.record["useless"] == [str(idle)]
+
+
+@pytest.mark.long
+def test_what_would_help_several_quantiles_is_tried_by_short_simulations(tmp_path, monkeypatch):
+    rough, simulate = list[bool](), SimulatedVectors.simulate
+
+    def count(mechanism, prior, *, is_rough):
+        rough.append(is_rough)
+        return simulate(mechanism, prior, is_rough=is_rough)
+
+    monkeypatch.setattr(SimulatedVectors, "simulate", count)
+    content = plan([{"quantile": "x", "at": ["1/4", "3/4"]}], "0.4", max_size=9)
+    (idle,) = preview_release(content, FRAME, cache=tmp_path).no_better
+    assert idle.helps
+    assert rough.count(False) == 1
+    assert rough.count(True) > 3
 
 
 @pytest.mark.long

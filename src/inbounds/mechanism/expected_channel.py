@@ -26,7 +26,7 @@ from inbounds.mechanism.channel import Channel, ExpectedMatrix
 from inbounds.mechanism.laws.joint import JointLaw
 from inbounds.mechanism.laws.scores import ROWS
 from inbounds.mechanism.limits import refuse_beyond_limit
-from inbounds.mechanism.record_models import WeightedGroups, enumerate_groups
+from inbounds.mechanism.record_models import enumerate_groups
 from inbounds.query import JointQuantileQuery, QuantileQuery
 from inbounds.trusted.path_lengths import quantile_rank
 
@@ -53,6 +53,9 @@ JOINT_STEPS = 1 << 26
 
 FEWEST_TRUTHS = 8
 """The fewest true answers for which groups are drawn, whatever they cost."""
+
+MOST_TRUTHS = 256
+"""The most true answers for which groups are drawn: in wider ranges the law of the nearest one is moved."""
 
 UNLIKELY = 1e-9
 """No groups are drawn for a true answer of at most this probability."""
@@ -130,36 +133,36 @@ def channel_of_unknown_records(
     Raises `TooLarge` beyond MATRIX_LIMIT entries.
     """
     refuse_beyond_limit(query.as_range_query)
-    values = query.width + 1
+    values, every = query.width + 1, max(every, -(-query.width // MOST_TRUTHS))
     fewest = LEAST_EACH if parts > 1 else UNKNOWN_EACH[0]
     per_answer = int(np.clip(COUNTS // parts // values**2, fewest, UNKNOWN_EACH[1]))
-    weighted = enumerate_groups(values, quantile_rank(query.at, size), size, per_answer)
-    if every > 1:
-        return _channel_of_some(query, law, weighted, every)
-    matrix, together = np.zeros((values, values)), min(values, max(1, ROWS // (values * per_answer)))
-    for start in range(0, values, together):
-        rows = slice(*np.searchsorted(weighted.truths, (start, start + together)))
-        columns = np.zeros((rows.stop - rows.start, together))
-        columns[np.arange(len(columns)), weighted.truths[rows] - start] = weighted.weights[rows]
-        part = law.probabilities(query, weighted.groups[rows]).T @ columns
-        matrix[:, start : start + together] = part[:, : values - start]
-    law_of_reports = ExpectedMatrix(matrix / matrix.sum(axis=0))
+    truths = np.arange((values - 1) % every // 2, values, every)
+    weighted = enumerate_groups(values, quantile_rank(query.at, size), size, per_answer, truths)
+    laws, together = np.empty((len(truths), values)), max(1, ROWS // (values * per_answer))
+    for start in range(0, len(truths), together):
+        starts = np.searchsorted(weighted.truths, truths[start : start + together])
+        rows = slice(starts[0], np.searchsorted(weighted.truths, truths[start : start + together][-1], "right"))
+        reports = law.probabilities(query, weighted.groups[rows]) * weighted.weights[rows, None]
+        laws[start : start + together] = np.add.reduceat(reports, starts - starts[0], axis=0)
+    law_of_reports = ExpectedMatrix(_move_to_all(laws / laws.sum(axis=1, keepdims=True), truths))
     return Channel(query.as_range_query, np.full(values, 1 / values), law_of_reports)
 
 
-def _channel_of_some(query: QuantileQuery, law: HasProbabilities, weighted: WeightedGroups, every: int) -> Channel:
-    """Return the channel from the groups of some true values: each law is moved to the values around it."""
-    values = query.width + 1
-    places, matrix = np.arange(values), np.zeros((values, values))
-    drawn = np.arange((values - 1) % every // 2, values, every)
-    nearest = drawn[np.abs(places[:, None] - drawn).argmin(axis=1)]
-    for truth in drawn:
-        rows = weighted.truths == truth
-        reports = weighted.weights[rows] @ law.probabilities(query, weighted.groups[rows])
-        for place in places[nearest == truth]:
-            np.add.at(matrix[:, place], np.clip(places + place - truth, 0, values - 1), reports)
-    law_of_reports = ExpectedMatrix(matrix / matrix.sum(axis=0))
-    return Channel(query.as_range_query, np.full(values, 1 / values), law_of_reports)
+def _move_to_all(laws: Floats, truths: Ints) -> Floats:
+    """Return the law of every true answer, reports × answers: that of the nearest of `truths`, moved."""
+    values = laws.shape[1]
+    places, matrix = np.arange(values), np.empty((values, values))
+    nearest = np.abs(places[:, None] - truths).argmin(axis=1)
+    steps = places - truths[nearest]
+    for step in np.unique(steps):
+        of_step = np.flatnonzero(steps == step)
+        low, high = max(0, -step), values - max(0, step)  # what stays in the range
+        part = np.zeros((len(of_step), values))
+        part[:, low + step : high + step] = laws[nearest[of_step], low:high]
+        part[:, 0] += laws[nearest[of_step], :low].sum(axis=1)
+        part[:, -1] += laws[nearest[of_step], high:].sum(axis=1)
+        matrix[:, of_step] = part.T
+    return matrix
 
 
 def channel_of_prior(query: QuantileQuery, law: HasProbabilities, values: Floats, size: int, parts: int = 1) -> Channel:

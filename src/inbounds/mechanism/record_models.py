@@ -42,35 +42,38 @@ class WeightedGroups:
     weights: Floats
 
 
-def enumerate_groups(values: int, k: int, size: int, per_value: int) -> WeightedGroups:
-    """Return histograms of `size` records for every value as the k-th smallest record.
+def enumerate_groups(values: int, k: int, size: int, per_value: int, truths: Ints) -> WeightedGroups:
+    """Return histograms of `size` records for each of the values `truths`, which rise, as the k-th smallest record.
 
-    values: the number of values. All histograms if they are few, else about `per_value` drawn for each value.
+    values: the number of values. All histograms if they are few, else about `per_value` drawn for each of `truths`.
     """
     if count_multisets(size, values - 1) <= ALL_OF:
-        return _all_groups(values, k, size)
-    return _draw_groups(values, k, size, per_value, np.random.default_rng(size))
+        return _all_groups(values, k, size, truths)
+    return _draw_groups(values, k, size, per_value, truths, np.random.default_rng(size))
 
 
-def _all_groups(values: int, k: int, size: int) -> WeightedGroups:
+def _all_groups(values: int, k: int, size: int, truths: Ints) -> WeightedGroups:
     groups = all_multisets(size, values - 1)
-    truths = (np.cumsum(groups, axis=1) < k).sum(axis=1)
-    order = np.argsort(truths, kind="stable")
-    return WeightedGroups(groups[order], truths[order], 1 / np.bincount(truths)[truths[order]])
+    found = (np.cumsum(groups, axis=1) < k).sum(axis=1)
+    order = np.argsort(found, kind="stable")
+    order = order[np.isin(found[order], truths)]
+    return WeightedGroups(groups[order], found[order], 1 / np.bincount(found)[found[order]])
 
 
-def _draw_groups(values: int, k: int, size: int, per_value: int, rng: np.random.Generator) -> WeightedGroups:
-    """Draw groups for every value, stratified by how many other records have the value of the k-th.
+def _draw_groups(
+    values: int, k: int, size: int, per_value: int, truths: Ints, rng: np.random.Generator
+) -> WeightedGroups:
+    """Draw groups for values, stratified by how many other records have the value of the k-th.
 
     The number is that of the side, before or behind the k-th record, with fewer. Ranges grow by a factor, so that the
     smallest numbers have separate strata.
     """
-    t, edges = np.arange(values), _edges(max(k, size - k + 1), per_value)
-    before, behind = _Side(k - 1, t), _Side(size - k, values - 1 - t)
-    alive = before.at_least(edges[:, None]) * behind.at_least(edges[:, None])  # edges × values
+    edges = _edges(max(k, size - k + 1), per_value)
+    before, behind = _Side(k - 1, truths), _Side(size - k, values - 1 - truths)
+    alive = before.at_least(edges[:, None]) * behind.at_least(edges[:, None])  # edges × truths
     alive[-1] = 0.0
     ranges, times = len(edges) - 1, max(1, per_value // (len(edges) - 1))
-    place, part, turn = (axis.ravel() for axis in np.indices((values, ranges, times)))
+    place, part, turn = (axis.ravel() for axis in np.indices((len(truths), ranges, times)))
     most, least = alive[part, place], alive[part + 1, place]
     is_likely = most - least > NEVER
     place, part, most, least = place[is_likely], part[is_likely], most[is_likely], least[is_likely]
@@ -79,12 +82,12 @@ def _draw_groups(values: int, k: int, size: int, per_value: int, rng: np.random.
     fewer = _last_true(lambda x: before.at_least(x) * behind.at_least(x) >= target, edges[part], edges[part + 1] - 1)
     groups = np.zeros((len(place), values), dtype=np.int64)
     first, second = _draw_equal(before, behind, fewer, rng)
-    groups[np.arange(len(place)), place] = 1 + first + second
-    for truth in range(values):
-        rows = slice(*np.searchsorted(place, (truth, truth + 1)))
+    groups[np.arange(len(place)), truths[place]] = 1 + first + second
+    for position, truth in enumerate(truths):
+        rows = slice(*np.searchsorted(place, (position, position + 1)))
         groups[rows, :truth] = _draw_histograms(k - 1 - first[rows], truth, rng)
         groups[rows, truth + 1 :] = _draw_histograms(size - k - second[rows], values - 1 - truth, rng)
-    return WeightedGroups(groups, place, (most - least) / times)
+    return WeightedGroups(groups, truths[place], (most - least) / times)
 
 
 @dataclass(frozen=True)

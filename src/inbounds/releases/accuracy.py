@@ -59,6 +59,7 @@ class StatisticModel:
     """A statistic in groups of one declared size, its mechanism, and the prior of the size if it is not public.
 
     beliefs: None for groups as large as their maximum. at: which of several quantiles that are drawn together.
+    is_rough: whether simulations may be short, for errors that are only compared.
     """
 
     statistic: Statistic
@@ -68,6 +69,7 @@ class StatisticModel:
     size: int
     beliefs: SizeBeliefs | None = None
     at: Fraction | None = None
+    is_rough: bool = False
 
     @property
     def quantiles(self) -> tuple["StatisticModel", ...]:
@@ -178,7 +180,7 @@ class StatisticModel:
     @cached_property
     def vectors(self) -> SimulatedVectors:
         """Return simulated groups and draws of the mechanism of several quantiles."""
-        return simulate_vectors(self.mechanism, self.prior)
+        return simulate_vectors(self.mechanism, self.prior, is_rough=self.is_rough)
 
     @property
     def _place(self) -> int:

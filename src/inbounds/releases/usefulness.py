@@ -13,10 +13,11 @@ from pathlib import Path
 
 from inbounds.catalog.noise_tables import geometric_table
 from inbounds.catalog.response import exponential
+from inbounds.design.quantiles import design_joint
 from inbounds.errors import InboundsError
 from inbounds.mechanism import AnyMechanism
 from inbounds.progress import Progress, ignore_progress
-from inbounds.query import RangeQuery
+from inbounds.query import JointQuantileQuery, RangeQuery
 from inbounds.releases.accuracy import StatisticModel
 from inbounds.releases.budget import BudgetLine, query_for_person
 from inbounds.releases.expected import state_errors
@@ -235,7 +236,8 @@ def _expected_errors(
         return None
     if key not in tried:
         try:
-            model = StatisticModel(statistic, context, request, _try_design(request, folder), size, beliefs)
+            mechanism = _try_design(request, folder)
+            model = StatisticModel(statistic, context, request, mechanism, size, beliefs, is_rough=True)
             tried[key] = model.expected_error()
         except (InboundsError, ValueError, ArithmeticError):
             tried[key] = None
@@ -244,6 +246,8 @@ def _expected_errors(
 
 def _try_design(request: DesignRequest, folder: Path) -> AnyMechanism:
     """Design what was requested, or, if that would take long, a mechanism in closed form that is no better."""
+    if isinstance(request.query, JointQuantileQuery):
+        return design_joint(request.query, request.epsilon)
     if not isinstance(request.query, RangeQuery):
         return load_or_design(request, folder).mechanism
     query, answers = request.query, len(request.query.answers)

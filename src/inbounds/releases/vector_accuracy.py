@@ -36,6 +36,9 @@ SIMULATED = (64, 4096)
 STEPS = 1 << 27
 """The most steps of the sampler's sums in all simulated groups, beyond the fewest."""
 
+SHORTER = 8
+"""So many times fewer groups are simulated where a rough error is enough."""
+
 TOGETHER = 1 << 22
 """Weights in memory at a time."""
 
@@ -50,19 +53,20 @@ class SimulatedVectors:
     reports: Ints
 
     @classmethod
-    def simulate(cls, mechanism: JointMechanism, prior: Floats | None) -> "SimulatedVectors":
+    def simulate(cls, mechanism: JointMechanism, prior: Floats | None, *, is_rough: bool = False) -> "SimulatedVectors":
         """Simulate groups of the size that is public, or of any size up to the maximum; the same ones every time."""
         query = mechanism.query
         values, fewest, most = query.width + 1, *SIMULATED
         law = mechanism.law
         tried = len(law.sizes) if isinstance(law, JointPathLengthsOverSizes) else 1
         steps = len(query.at) * (query.size + values) * values * tried
-        count = int(np.clip(STEPS // steps, fewest, most))
+        times = SHORTER if is_rough else 1
+        count = int(np.clip(STEPS // times // steps, fewest, most // times))
         rng = np.random.default_rng([query.size, values, len(query.at)])
         of_groups = np.full(count, query.size) if query.public_size else np.arange(count) * (query.size + 1) // count
         groups = draw_cascades(values, of_groups, rng) if prior is None else rng.multinomial(of_groups, prior)
         truths = np.stack([single.true_positions(groups) for single in query.singles], axis=1)
-        return cls(query, of_groups, truths, mechanism.draw(groups, seeded_entropy(rng)))
+        return cls(query, of_groups, truths, law.make_simulator(query)(groups, seeded_entropy(rng)))
 
     @cached_property
     def _log_distances(self) -> Floats:
@@ -121,10 +125,10 @@ def _distances(reports: Ints, width: int) -> Ints:
 
 
 @lru_cache(maxsize=64)
-def _simulate(mechanism: JointMechanism, prior: FrozenArray | None) -> SimulatedVectors:
-    return SimulatedVectors.simulate(mechanism, None if prior is None else prior.array)
+def _simulate(mechanism: JointMechanism, prior: FrozenArray | None, is_rough: bool) -> SimulatedVectors:
+    return SimulatedVectors.simulate(mechanism, None if prior is None else prior.array, is_rough=is_rough)
 
 
-def simulate_vectors(mechanism: Any, prior: Floats | None) -> SimulatedVectors:
+def simulate_vectors(mechanism: Any, prior: Floats | None, *, is_rough: bool = False) -> SimulatedVectors:
     """Return the simulated groups of a mechanism of several quantiles; those of the last mechanisms are kept."""
-    return _simulate(mechanism, None if prior is None else FrozenArray.from_array(prior))
+    return _simulate(mechanism, None if prior is None else FrozenArray.from_array(prior), is_rough)

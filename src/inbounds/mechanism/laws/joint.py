@@ -2,7 +2,7 @@
 
 import operator
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Self
@@ -44,6 +44,13 @@ class JointLaw(Law[JointQuantileQuery]):
     @abstractmethod
     def make_sampler(self, query: JointQuantileQuery) -> DrawFunction:
         """Return the function that draws the positions of vectors from histograms of records: groups × quantiles."""
+
+    def make_simulator(self, query: JointQuantileQuery) -> DrawFunction:
+        """Return a function that draws as the sampler does, of groups within the size, perhaps at less cost.
+
+        For what is expected of a draw: its work may depend on the groups that are given.
+        """
+        return self.make_sampler(query)
 
     @abstractmethod
     def probabilities(self, query: JointQuantileQuery, histograms: Ints) -> Floats:
@@ -151,18 +158,19 @@ class JointPathLengthsOverSizes(JointLaw):
         )  # fmt: skip
 
     def make_sampler(self, query: JointQuantileQuery) -> DrawFunction:
-        sampler = JointSizesSampler.from_weights(
+        return _make_draw(self._sampler(query), query)
+
+    def make_simulator(self, query: JointQuantileQuery) -> DrawFunction:
+        return _make_draw(replace(self._sampler(query), capacity=query.size), query)
+
+    def _sampler(self, query: JointQuantileQuery) -> JointSizesSampler:
+        return JointSizesSampler.from_weights(
             self.weight, self.spacing, self.sizes, self.floor, query.at, query.missing
         )
 
-        def draw(histograms: Ints, draws: Draws) -> Ints:
-            outputs = sampler.draw(np.atleast_2d(histograms), draws)
-            return outputs.reshape(*histograms.shape[:-1], len(query.at))
-
-        return draw
-
     def probabilities(self, query: JointQuantileQuery, histograms: Ints) -> Floats:
-        most, values = capacity(self.weight, self.sizes, self.floor), query.width + 1
+        largest, values = int(histograms.sum(axis=1).max(initial=0)), query.width + 1
+        most = min(largest, capacity(self.weight, self.sizes, self.floor))
         rows = max(1, NUMBERS // ((most + values) * values))
         parts = [
             self._probabilities(query, window_up_to(histograms[start : start + rows], most), most)
@@ -172,7 +180,8 @@ class JointPathLengthsOverSizes(JointLaw):
 
     def _probabilities(self, query: JointQuantileQuery, window: Ints, most: int) -> Floats:
         spacing, m = np.array(self.spacing) / max(self.spacing), len(query.at)
-        stairs, power = Staircases.from_histograms(window, most), (self.weight / TOTAL) ** np.arange(2.0 * most + 2)
+        powers = np.arange(2.0 * max(most, self.sizes[-1]) + 2)
+        stairs, power = Staircases.from_histograms(window, most), (self.weight / TOTAL) ** powers
         base = _spaced_marginals(spacing, m) * 2.0**-self.floor
         result = np.repeat(base[:, :, None], len(window), axis=2)
         for size in self.sizes:
@@ -205,6 +214,14 @@ class JointPathLengthsOverSizes(JointLaw):
     def from_json(cls, part: Any, query: JointQuantileQuery) -> Self:
         spacing, sizes = (tuple(parse_integers(part[name])) for name in ("spacing", "sizes"))
         return cls(parse_integer(part["weight"]), spacing, sizes, parse_integer(part["floor"]))
+
+
+def _make_draw(sampler: JointSizesSampler, query: JointQuantileQuery) -> DrawFunction:
+    def draw(histograms: Ints, draws: Draws) -> Ints:
+        outputs = sampler.draw(np.atleast_2d(histograms), draws)
+        return outputs.reshape(*histograms.shape[:-1], len(query.at))
+
+    return draw
 
 
 # --- probabilities in floats, for losses ------------------------------------------------------------------

@@ -110,8 +110,8 @@ def permute_flip_probabilities(chances: Floats) -> Floats:
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Return slices of groups, each small enough for ROWS numbers."""
-    rows = max(1, ROWS // (shape[1] * _node_count(shape[1])))
+    """Return slices of groups, each small enough for ROWS numbers; a group has at most as many chances as outputs."""
+    rows = max(1, ROWS // (4 * shape[1]))
     return (slice(start, start + rows) for start in range(0, shape[0], rows))
 
 
