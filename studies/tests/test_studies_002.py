@@ -170,3 +170,17 @@ def test_at_one_cell_width_the_optimums_error_grows_with_the_range():
     best = table.where(mechanism=OPTIMAL).numbers("value")
     assert (np.diff(best) > 0).all()
     assert best[-1] == pytest.approx(0.2206, abs=5e-5)
+
+
+# --- reports as fine as one likes -------------------------------------------------------------------------
+
+
+def test_fine_reports_have_the_papers_density_and_reveal_what_their_nodes_do():
+    query = ib.interval(0, 4, 1, cells=8, holes=[(1, 2)])
+    made = ib.catalog.fine_laplace(query, 1, step="1/64")
+    laws = [made.probabilities(answer) for answer in query.answers]
+    for answer, law in zip(query.answers, laws, strict=True):
+        density = np.array([math.exp(-abs(float(x - answer)) / made.scale) / (1 + (x in (0, 1, 2, 4))) for x in law])
+        assert np.array([*map(float, law.values())]) == pytest.approx(density / density.sum(), rel=1e-12)
+    worst = max(math.log(laws[j][x] / laws[k][x]) for j, k in query.neighbours.pairs(query.answers) for x in laws[0])
+    assert worst == pytest.approx(made.nodes.tight_epsilon(), rel=1e-9)

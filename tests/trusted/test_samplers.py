@@ -24,6 +24,7 @@ from inbounds.trusted.samplers import (
     NoiseSampler,
     draw_output,
     draw_outputs,
+    draw_steps,
     seeded_entropy,
     system_entropy,
 )
@@ -432,3 +433,27 @@ def test_no_law_reports_a_position_that_it_has_no_answer_for(mechanism, position
     assert mechanism.draw(np.arange(3), system_entropy).shape == (3,)
     with rejects(IndexError, "positions"):
         mechanism.draw(np.array([0, position]), system_entropy)
+
+
+# --- steps that no answer enters --------------------------------------------------------------------------
+
+
+def test_every_step_has_exactly_its_weight_of_the_draws():
+    """The draws at both edges of a weight decide: below it a step up, as many at the top a step down."""
+    for weight in (1, TOTAL // 5, TOTAL // 4, TOTAL // 2):
+        words = np.array([0, weight - 1, weight, TOTAL - weight - 1, TOTAL - weight, TOTAL - 1], dtype=np.uint64)
+        expected = [(word < weight) - (word >= TOTAL - weight) for word in words.tolist()]
+        assert draw_steps([weight], 6, lambda count, words=words: words[:count]).tolist() == [expected]
+    with rejects(ValueError, "weights"):
+        draw_steps([TOTAL // 2 + 1], 1, system_entropy)
+
+
+def test_each_step_of_each_report_takes_a_draw_of_its_own():
+    asked = []
+
+    def draws(count):
+        asked.append(count)
+        return np.zeros(count, dtype=np.uint64)
+
+    assert (draw_steps([1, 1, 1], 40_000, draws) == 1).all()
+    assert sum(asked) == 3 * 40_000

@@ -3,6 +3,7 @@
 from inbounds.catalog import unbounded as unbounded
 from inbounds.catalog.answer_scales import scaled_laplace
 from inbounds.catalog.fair import explicit_fair
+from inbounds.catalog.fine_laplace import FineLaplace, fine_laplace
 from inbounds.catalog.geometric import folded_geometric, prerounded_geometric, truncated_geometric
 from inbounds.catalog.graphs import metric_geometric, planar_laplace
 from inbounds.catalog.laplace import normalized_laplace, refuted_half_line, snapped_laplace
@@ -13,8 +14,10 @@ from inbounds.catalog.staircase import snapped_staircase
 from inbounds.catalog.unknown_groups import threshold
 
 __all__ = [
+    "FineLaplace",
     "explicit_fair",
     "exponential",
+    "fine_laplace",
     "folded_geometric",
     "metric_geometric",
     "normalized_laplace",

@@ -7,7 +7,7 @@ set of labels takes two draws: whether the set holds the true label, and which o
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -294,6 +294,21 @@ class ThresholdSampler(ArraySampler):
         outcome, _ = self.table.pick(np.zeros(1, dtype=np.int64), draws)
         noisy = answers + self.noise.array.take(outcome)
         return np.where(noisy > self.bound.array.take(outcome), np.minimum(noisy, self.size), 0)
+
+
+def draw_steps(weights: Sequence[int], count: int, draws: Draws) -> Ints:
+    """Draw -1, 0 or 1 for each weight and each of `count` reports: 1 and -1 with that weight among the 2**62 draws.
+
+    weights: at most 2**61. Each step takes one draw. No answer enters: this is post-processing of what was drawn.
+    """
+    if not all(0 <= weight <= TOTAL // 2 for weight in weights):
+        raise ValueError("weights of steps must be between 0 and 2**61")
+    steps = np.empty((len(weights), count), dtype=np.int64)
+    for row, weight in zip(steps, weights, strict=True):
+        for start in range(0, count, BLOCK):
+            numbers = draws(min(BLOCK, count - start)).view(np.int64)
+            row[start : start + BLOCK] = (numbers < weight).astype(np.int64) - (numbers >= TOTAL - weight)
+    return steps
 
 
 Sampler = MatrixSampler | NoiseSampler | PlaneSampler | ResponseSampler | BlockSampler | ThresholdSampler
