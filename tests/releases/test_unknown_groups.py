@@ -3,6 +3,7 @@
 import json
 import random
 import sqlite3
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -19,6 +20,7 @@ from inbounds.releases.aggregate import open_plan_source
 from inbounds.releases.drawing import draw_published
 from inbounds.releases.workload import ReleaseDesign, Workload
 from inbounds.schema.errors import PlanError, SourceError
+from inbounds.sources.groups import parse_groups
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.samplers import seeded_entropy
 from raising import rejects
@@ -174,6 +176,16 @@ def test_a_key_that_no_table_could_show_is_in_no_group_and_raises_nothing():
     assert kept[("none",)] == (2, 2)
 
 
+@pytest.mark.parametrize(
+    ("options", "keys"),
+    [({"ignore_case": True}, ["strasse", "straße"]), ({"ignore_case": True}, ["k", "\u212a"]), ({}, ["K", "k"])],
+)
+def test_keys_that_unicode_takes_for_one_are_groups_of_their_own_and_raise_nothing(options, keys):
+    columns = values()["columns"] | {"key": {"type": "text", "max_length": 8} | options}
+    table = frame([(f"p{k}", key, True) for k, key in enumerate(keys)])
+    assert [*truths(values(columns=columns), table)] == [(key,) for key in keys]
+
+
 def test_keys_of_several_columns_and_of_dates_are_groups():
     table = pd.DataFrame(
         {"who": ["1", "2", "3"], "key": ["a", "b", "a"], "at": ["2024-01-05", "2024-13-05", "2024-01-31"]}
@@ -257,6 +269,11 @@ def test_a_release_is_found_again_and_goes_on_from_its_stored_draw(tmp_path):
     assert second.table.equals(first.table)
 
 
+def test_the_record_tells_the_day_and_not_how_long_the_release_took(tmp_path):
+    done = ib.release(many(), thousand(), cache=tmp_path)
+    assert done.record["time"].partition("T")[2] == "00:00:00+00:00"
+
+
 # --- what is refused --------------------------------------------------------------------------------------
 
 
@@ -295,6 +312,11 @@ def test_a_curator_does_not_read_groups_from_the_data(tmp_path):
     with pytest.raises(PlanError) as refused:
         parse_dataset("d", {"groups": values()["groups"], "source": {"path": "t.csv"}}, tmp_path)
     assert refused.value.path == ("datasets", "d", "groups", "keys")
+    public = {"source": {"path": "t.csv"}, "edition": "1", "people": {"name": "p"}}
+    dataset = parse_dataset("d", {"groups": {"by": "key", "keys": ["a"], "max_size": 4}} | public, tmp_path)
+    with pytest.raises(PlanError) as again:
+        replace(dataset, groups=parse_groups(**values()["groups"]))
+    assert again.value.path == ("groups", "keys")
 
 
 # --- verify -----------------------------------------------------------------------------------------------
@@ -323,12 +345,52 @@ def test_the_page_for_the_public_says_that_groups_may_be_missing(released):
     assert "Only groups with enough people are shown" in (released / "public.html").read_text()
 
 
-@pytest.mark.parametrize("format_", ["csv", "parquet", "json"])
-def test_a_table_without_any_group_is_written_and_verifies(format_, tmp_path):
-    table = frame([("p", "a", True)])
-    done = ib.release(many(), table, cache=tmp_path).write(tmp_path / f"t.{format_}")
+ODD = {
+    "columns": {
+        "key": {"type": "text", "max_length": 8},
+        "ill": {"type": "boolean"},
+        "who": {"type": "text"},
+        "size": {"labels": ["small", "large"]},
+        "age": {"low": 0, "high": 3},
+    },
+    "statistics": [
+        {"count_distinct": "true", "name": "persons", "budget_share": "1/2"},
+        {"histogram": "size", "sum_to_size": True},
+        {"quantile": "age", "at": ["1/4"]},
+        {"mode": "size"},
+    ],
+    "output": {"credible_level": "0.9"},
+}
+
+
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("parquet", "json")]
+
+
+@pytest.mark.parametrize("format_", ["csv", *LONG])
+def test_a_table_without_any_group_is_written_shown_and_verifies(format_, tmp_path):
+    table = frame([("p", "a", True)]).assign(size="small", age=1)
+    done = ib.release(many(**ODD), table, cache=tmp_path, allow_useless=True).write(tmp_path / f"t.{format_}")
     assert done.table.num_rows == 0
     assert ib.verify(tmp_path / f"t.{format_}.release.json").is_valid
+    for name in ("page.html", "t.xlsx"):
+        done.export(tmp_path / name)
+    done.report(tmp_path / "report.html")
+    assert {"page.html", "t.xlsx", "report.html"} <= {file.name for file in tmp_path.iterdir()}
+
+
+STRANGE = ["=1+1", "<b>&", 'a,"b', "|x", " ", "nan", "NULL", "007", "@", "é"]
+"""Keys that files and pages could take for something else."""
+
+
+@pytest.mark.parametrize("format_", ["csv", *LONG])
+def test_keys_that_look_like_something_else_stay_texts_and_verify(format_, tmp_path):
+    table = frame([(f"p{k}", STRANGE[k % len(STRANGE)], k % 3 > 0) for k in range(600)])
+    done = ib.release(many(), table, cache=tmp_path).write(tmp_path / f"t.{format_}")
+    assert done.table["key"].to_pylist() == sorted(STRANGE)
+    assert ib.verify(tmp_path / f"t.{format_}.release.json").is_valid
+    done.report(tmp_path / "report.html")
+    done.export(tmp_path / "page.html")
+    assert not any("<b>&" in (tmp_path / page).read_text() for page in ("report.html", "page.html"))
 
 
 def forge(record, change):

@@ -141,8 +141,8 @@ def _drawn_columns(record: CheckedRecord) -> Iterator[tuple[str, Cells]]:
             rows = zip(*(outputs[name] for name in names), strict=True)
             repeated = [*plan.sizes] * (len(outputs[names[0]]) // max(len(plan.sizes), 1))
             summed = [_round_to_sum(row, size, public=plan.public) for row, size in zip(rows, repeated, strict=True)]
-            for name, sums in zip(names, zip(*summed, strict=True), strict=True):
-                yield name, [*above, *sums]
+            for k, name in enumerate(names):
+                yield name, [*above, *(row[k] for row in summed)]
             continue
         for name in names:
             labelled = statistic.kind == "mode"
@@ -160,7 +160,7 @@ def _sort_quantiles(record: CheckedRecord) -> dict[str, tuple[int, ...]]:
     for members in columns.values():
         names = [statistic.name for statistic in sorted(members, key=lambda statistic: statistic.at)]
         rising = [sorted(group) for group in zip(*(record.outputs[name] for name in names), strict=True)]
-        outputs |= dict(zip(names, zip(*rising, strict=True), strict=True))
+        outputs |= {name: tuple(group[k] for group in rising) for k, name in enumerate(names)}
     return outputs
 
 

@@ -102,6 +102,12 @@ class Dataset:
     max_rows: int = MAX_ROWS
 
     def __post_init__(self) -> None:
+        if self.groups.from_data:
+            message = (
+                "must be public: how long an answer takes would tell how many groups the data holds; publish groups "
+                "from the data by a release"
+            )
+            raise PlanError(message, ("groups", "keys"))
         with error_path("name"):
             validate_name(self.name, "name")
             if "/" in self.name:
@@ -222,12 +228,6 @@ def parse_dataset(name: str, values: Mapping[str, Any], folder: Path) -> Dataset
         with error_path("groups"):
             check_known_fields("groups", values.get("groups", {}), FIELDS["groups"])
             declared = parse_groups(**values.get("groups", {}), folder=folder)
-            if declared.from_data:
-                message = (
-                    "must be public: how long an answer takes would tell how many groups the data holds; publish "
-                    "groups from the data by a release"
-                )
-                raise PlanError(message, ("keys",))
         with error_path("people"):
             check_known_fields("people", values.get("people", {}), PEOPLE_FIELDS)
         return Dataset(

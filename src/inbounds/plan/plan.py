@@ -322,17 +322,19 @@ class Plan:
         return self.columns[name].spelling if name in self.columns else PLAIN
 
     def _check_spellings(self) -> None:
-        """Check that no two groups become the same by how the texts of their columns are read."""
-        spellings = [self.spelling(name) for name in self.groups.by]
+        """Check that no two declared groups become the same by how the texts of their columns are read.
+
+        Keys from the data are not checked, for whether that fails would depend on them. One function of a record reads
+        them, so no record has two.
+        """
+        declared, spellings = self.groups.declared.keys, [self.spelling(name) for name in self.groups.by]
         for name, spelling in zip(self.groups.by, spellings, strict=True):
             if name in self.groups.period and spelling != PLAIN:
                 message = "must not be given for a column whose dates name a group"
                 raise PlanError(message, ("columns", name, next(iter(spelling.summary()))))
         if any(spelling != PLAIN for spelling in spellings):
-            keys = {
-                tuple(one.strict(part) for one, part in zip(spellings, key, strict=True)) for key in self.groups.keys
-            }
-            if len(keys) < len(self.groups):
+            keys = {tuple(one.strict(part) for one, part in zip(spellings, key, strict=True)) for key in declared}
+            if len(keys) < len(declared):
                 message = "must be different, but two of them become equal by how texts of their columns are read"
                 raise PlanError(message, ("groups", "keys"))
 

@@ -43,7 +43,12 @@ def figure(record: ReleaseRecord, table: Any) -> "Figure":
 
 
 def _plot_columns(record: ReleaseRecord, table: Any) -> Iterator[tuple[str, list[Interval], str]]:
-    """Yield every published column of numbers, its first groups as intervals, and the meaning of those."""
+    """Yield every published column of numbers, its first groups as intervals, and the meaning of those.
+
+    Without any group there is nothing to draw: of those from the data, none may have been published.
+    """
+    if not table.num_rows:
+        return
     keys = _keys(record, table)
     for statistic, column in _columns(record, table):
         values = table[column].slice(0, MOST_ROWS).to_pylist()

@@ -2,16 +2,20 @@
 
 from typing import Any
 
+import numpy as np
+
+from inbounds.exact import Ints
 from inbounds.schema.record_types import ReleaseRecord
 
 
-def sort_rows(record: ReleaseRecord, table: Any) -> list[int]:
+def sort_rows(record: ReleaseRecord, table: Any) -> Ints:
     """Return the places of the rows, each part after its whole; of a table without levels as they are."""
     if "hierarchy" not in record["plan"]:
-        return list(range(table.num_rows))
+        return np.arange(table.num_rows)
     paths = row_paths(record, table)
     place = {path: row for row, path in enumerate(paths)}
-    return sorted(place.values(), key=lambda row: [place[above] for above in _wholes(paths[row]) if above in place])
+    rows = sorted(place.values(), key=lambda row: [place[above] for above in _wholes(paths[row]) if above in place])
+    return np.array(rows, dtype=np.int64)
 
 
 def row_paths(record: ReleaseRecord, table: Any) -> list[tuple[str, ...]]:
