@@ -45,13 +45,13 @@ QUICK = 0.5
 """Seconds of a test that may be tried first."""
 
 PATIENCE = 5
-"""Seconds of processor time that a test may take beyond ten times its own; a fault that never ends is found as well.
+"""Seconds of processor time that a test may take beyond ten times its own; a fault that never ends is found too.
 
 Processor time, because a busy machine would otherwise find faults that no test finds.
 """
 
 WAITING = 60
-"""Seconds of the clock that a test may take beyond twenty times its own; a fault that waits forever is found as well."""
+"""Seconds of the clock that a test may take beyond twenty times its own; a fault that waits for ever is found too."""
 
 WITHOUT_LONG = [
     f"--deselect=tests/trusted/test_certify.py::{name}"
