@@ -39,7 +39,7 @@ nightly: .venv/test .venv/postgres
 
 # Pages, and the checker in JavaScript, in a real Chromium (/usr/bin/chromium).
 browser: .venv/test
-	@$(BIN)/python -m pytest -q -m "browser and not slow" tests/studio tests/check
+	@$(BIN)/python -m pytest -q -m "browser and not slow" tests/studio tests/check tests/curator
 
 # The machine-checked proof, the checker extracted from it, and Python's checkers against that one. Needs Coq 8.16.
 proof: .venv/test

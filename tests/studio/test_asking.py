@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
+from inbounds.curator.answer_tables import FORMS
 from inbounds.curator.curator import Curator
 from inbounds.studio.jobs import JobQueue
 from studio.conftest import Served, curator_in
@@ -59,6 +60,11 @@ def test_a_preview_costs_nothing_and_a_question_is_charged_once(asking: httpx.Cl
     assert answer.status_code == 303
     shown = asking.get(answer.headers["location"]).text
     assert "North" in shown
+    assert shown.count("<figure>") == 1
+    for form in FORMS:
+        file = asking.get(answer.headers["location"].replace("?", "/file?") + f"&form={form}")
+        assert (file.status_code, file.headers["content-type"]) == (200, FORMS[form])
+    assert asking.get(answer.headers["location"].replace("?", "/file?") + "&form=.exe").status_code == 422
     after = spent()
     assert after != before
     assert "The stored answer to the same question" in post(asking, "/ask/preview", QUESTION).text

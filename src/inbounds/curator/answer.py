@@ -3,9 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from inbounds.curator.accounts import Grant
+from inbounds.curator.answer_tables import MOST_PANELS, JoinedAnswers, join_answers, number_panels, save_answer
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.issued import IssuedAnswer
 from inbounds.curator.reuse import How, sum_cells
@@ -16,6 +20,9 @@ from inbounds.releases.charge_session import StoredTable
 from inbounds.releases.levels import LEVEL
 from inbounds.report.notebook import cell_text, render_notebook, text_table
 from inbounds.schema.record_types import ReleaseRecord
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -96,13 +103,27 @@ class Answer:
         """Return the table as a Polars frame."""
         return to_polars_frame(dict(self.table))
 
+    def plot(self) -> "Figure":
+        """Draw the first columns of numbers as dots with their intervals or expected errors (extra `figures`)."""
+        from inbounds.report.figures import dots
+
+        return dots(list(islice(number_panels(self.table, self.question.get("by") or ()), MOST_PANELS)))
+
+    def join(self, *others: "Answer") -> JoinedAnswers:
+        """Return this answer and others about the same groups as one table, joined by the keys of the groups."""
+        return join_answers([self, *others])
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the answer to a .csv, .xlsx (extra `sheets`) or .json file and return its path."""
+        return save_answer(self, Path(path), overwrite=overwrite)
+
     def __str__(self) -> str:
         """Return the table, and what it cost, for a terminal."""
         return f"{text_table(list(self.table), zip(*self.table.values(), strict=True))}\n\n{self.price}"
 
     def __repr__(self) -> str:
         rows = len(next(iter(self.table.values()), ()))
-        return f"<GivenAnswer {self.id} about {self.dataset}: {rows} rows, epsilon {self.epsilon}; {self.price}>"
+        return f"<Answer {self.id} about {self.dataset}: {rows} rows, epsilon {self.epsilon}; {self.price}>"
 
     @property
     def price(self) -> str:

@@ -1,6 +1,7 @@
 """The routes of Ask: questions to a curator, with a free preview, and the answers issued before."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -8,7 +9,9 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
+from inbounds.curator.answer_tables import FORMS, encode_answer, number_panels
 from inbounds.errors import InboundsError
+from inbounds.report.plots import plot_intervals
 from inbounds.statistics import STATISTICS, Statistic
 from inbounds.statistics.conditions import EVERYTHING
 from inbounds.statistics.entries import entry_fields, find_kind
@@ -28,6 +31,9 @@ FIRST = StatisticChoice.from_values({"count": EVERYTHING})
 """The question that the form begins with."""
 
 ASKED = "confirm that the question may be charged: tick the box above the button"
+
+MOST_PLOTS = 4
+"""Most columns of an answer that are drawn; the table holds all of them."""
 
 HOW = {
     "new": "a new draw",
@@ -60,6 +66,13 @@ def router(studio: Studio) -> APIRouter:
     def answer(id: str) -> Response:  # noqa: A002
         curator, account = _curator_and_account(studio)
         return page("ask_answer.html", "/ask", **_answer_view(curator.answer(account, id)))
+
+    @routes.get("/ask/answer/file")
+    def file(id: str, form: str) -> Response:  # noqa: A002
+        curator, account = _curator_and_account(studio)
+        content = encode_answer(curator.answer(account, id), form)
+        headers = {"content-disposition": f'attachment; filename="answer{form}"'}
+        return Response(content, media_type=FORMS[form], headers=headers)
 
     @routes.get("/ask/exposure")
     def exposure(dataset: str) -> Response:
@@ -143,7 +156,9 @@ def _answer_view(answer: "Answer") -> dict[str, Any]:
     columns = list(answer.table.values())
     rows = [[_text(value) for value in row] for row in zip(*columns, strict=True)]
     values = {**answer.to_json(), "spoken": format_question(answer.question)}
-    return {"answer": values, "head": list(answer.table), "rows": rows}
+    panels = islice(number_panels(answer.table, answer.question.get("by") or ()), MOST_PLOTS)
+    plots = [{"picture": plot_intervals(intervals, name), "meaning": meaning} for name, intervals, meaning in panels]
+    return {"answer": values, "head": list(answer.table), "rows": rows, "plots": plots, "forms": list(FORMS)}
 
 
 def _exposure_view(exposure: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from inbounds.curator.accounts import Account
 from inbounds.curator.answer import Answer
 from inbounds.curator.errors import CuratorBusy, UnknownToken
 from inbounds.curator.http import models
+from inbounds.curator.http.docs_page import add_docs
 from inbounds.curator.http.errors import MEDIA, UNAVAILABLE, HttpProblem, to_problem
 from inbounds.curator.http.health import HealthMonitor
 from inbounds.curator.http.limits import ADMISSION, Admission, RequestLimits
@@ -163,7 +164,7 @@ def app(curator: Curator) -> FastAPI:
         version=__version__,
         description=DESCRIPTION,
         responses=PROBLEMS,
-        docs_url=None,  # its page would load scripts from elsewhere
+        docs_url=None,  # FastAPI's page would load scripts from elsewhere; `add_docs` adds ours
         redoc_url=None,
         lifespan=lifespan,
     )
@@ -175,6 +176,7 @@ def app(curator: Curator) -> FastAPI:
     service.add_exception_handler(HTTPException, _answer_http)
     for path, route, method, form in ROUTES:
         service.add_api_route(path, route, methods=[method], response_model=form, operation_id=route.__name__)
+    add_docs(service)
     return service
 
 
@@ -329,7 +331,7 @@ ROUTES: list[tuple[str, Callable[..., Any], str, Any]] = [
 ]
 
 
-NOTHING_HERE = "a curator has nothing at this address; clients need its url without a path: http://127.0.0.1:8400"
+NOTHING_HERE = "a curator has nothing at this address; clients need its url without a path: {url}"
 
 
 # --- errors -----------------------------------------------------------------------------------------------
@@ -355,7 +357,8 @@ async def _answer_invalid(request: Request, error: Exception) -> Response:
 async def _answer_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
-    detail = NOTHING_HERE if status is HTTPStatus.NOT_FOUND else str(error.detail)
+    url = str(request.base_url).rstrip("/")  # as the caller wrote it
+    detail = NOTHING_HERE.format(url=url) if status is HTTPStatus.NOT_FOUND else str(error.detail)
     return _problem_response(
         HttpProblem(status.phrase.lower().replace(" ", "-"), status, detail), dict(error.headers or {})
     )
