@@ -1,4 +1,4 @@
-"""Losses and priors: what a wrong report costs, and how likely each true answer is.
+"""Losses and priors: what a wrong output costs, and how likely each true answer is.
 
 Designers minimize a loss under a prior; evaluation measures it. Privacy does not depend on either.
 """
@@ -21,7 +21,7 @@ Errors = Callable[[NDArray[Any]], NDArray[Any]]
 
 @dataclass(frozen=True)
 class ErrorLoss:
-    """A loss that depends on the distance |reported - true| only; `of` maps distances to losses.
+    """A loss that depends on the distance |output - true| only; `of` maps distances to losses.
 
     needs_order: the loss has no meaning for labels, which have no distance.
     """
@@ -31,7 +31,7 @@ class ErrorLoss:
     needs_order: bool = True
 
     def table(self, query: RangeQuery) -> Floats:
-        """Return loss[i, j], the loss of reporting output i when the true answer is j."""
+        """Return loss[i, j], the loss of output i when the true answer is j."""
         return self._between(query, query.outputs.values, home=query.home_cell)
 
     def guesses(self, query: RangeQuery) -> Floats:
@@ -75,7 +75,7 @@ def weigh_loss(loss: "Loss", prior: "Prior", query: RangeQuery) -> TableLoss:
 
 @dataclass(frozen=True)
 class FunctionLoss:
-    """A loss given as function(reported value, true value), of numbers or labels."""
+    """A loss given as function(released value, true value), of numbers or labels."""
 
     function: Callable[[Any, Any], float]
     name: str = "function"
@@ -94,7 +94,7 @@ class FunctionLoss:
 
 @dataclass(frozen=True)
 class GraphLoss:
-    """A loss between two answers on a graph; `of` maps the query to a table loss[reported, true]."""
+    """A loss between two answers on a graph; `of` maps the query to a table loss[output, true]."""
 
     name: str
     of: Callable[[RangeQuery], Floats]
@@ -116,7 +116,7 @@ NAMED = {loss.name: loss for loss in (absolute, squared, zero_one)}
 
 
 def _distances(query: RangeQuery) -> Floats:
-    """Return the length of the shortest path from each true answer to each reported one."""
+    """Return the length of the shortest path from each true answer to each output."""
     if query.neighbours.is_line:
         raise ValueError(
             "loss 'distance' needs answers on a graph; use 'absolute' for numbers and 'zero-one' for labels"
@@ -144,7 +144,7 @@ ON_GRAPHS = {loss.name: loss for loss in (distance, euclidean)}
 
 
 def threshold_loss(distance: Number) -> ErrorLoss:
-    """Return the loss that is 1 when the report misses by more than `distance`, else 0 (003's L0,d)."""
+    """Return the loss that is 1 when the output misses by more than `distance`, else 0 (003's L0,d)."""
     d = to_fraction(distance, "distance")
     if not d >= 0:
         raise ValueError(f"distance must not be negative, got {distance}")
@@ -189,7 +189,7 @@ def parse_loss(name: str) -> Loss:
 
 
 def to_loss(loss: LossLike) -> Loss:
-    """Return a loss from its name, a function (reported, true) -> float, or a table outputs × answers."""
+    """Return a loss from its name, a function (output, true) -> float, or a table outputs × answers."""
     if isinstance(loss, ErrorLoss | TableLoss | FunctionLoss | GraphLoss):
         return loss
     if isinstance(loss, str):
@@ -223,20 +223,20 @@ class LossLimit:
 
 @dataclass(frozen=True, eq=False)
 class FixedPointConstraint:
-    """A design constraint: if the answers are distributed like `weights`, so are the reports."""
+    """A design constraint: if the answers are distributed like `weights`, so are the outputs."""
 
     weights: Floats
 
     def __str__(self) -> str:
-        return "reports distributed as the answers, under the given distribution"
+        return "outputs distributed as the answers, under the given distribution"
 
 
 def keep_fixed_point(prior: "Prior") -> FixedPointConstraint:
     """Return a constraint for `ib.optimal(…, subject_to=[…])`: if the answers are distributed like `prior`, so are the
-    reports.
+    outputs.
 
     sum_j P[i, j] prior[j] = prior[i] for every output i, up to 10^-9. Someone who knows the distribution of the answers
-    sees nothing unusual in that of the reports. Needs one output per answer. It can always be met: a report drawn from
+    sees nothing unusual in that of the outputs. Needs one output per answer. It can always be met: an output drawn from
     the prior, whatever the answer is, meets it. (Kohli and Laskowski 2026.)
     """
     weights = np.asarray(prior, dtype=np.float64)

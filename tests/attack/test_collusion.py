@@ -218,7 +218,7 @@ def test_the_approximations_are_the_papers_formulas():
 
 
 def test_no_answers_tell_nothing():
-    with rejects(ValueError, "reports", about="0"):
+    with rejects(ValueError, "outputs", about="0"):
         posterior(COUNT, [])
     with rejects(ValueError, "repeats"):
         simulate_collusion(COUNT, 0)
@@ -234,11 +234,11 @@ def test_estimates_that_make_no_sense_are_refused():
             estimate(LABELS, ["a"], by)
     with rejects(ValueError, about="error"):
         simulate_collusion(COUNT, 2, lambda said, true: float(said != true), by=["mean"])
-    with rejects(ValueError, "output", about="values"):
+    with rejects(ValueError, "output", about="outputs"):
         posterior(COUNT, [7])
     with rejects(ValueError, "family"):
         approximate_loss("normal", 1, 1)
-    with rejects(ValueError, "reports", about="possible"):
+    with rejects(ValueError, "outputs", about="possible"):
         posteriors(np.array([[0.0, -np.inf]]), np.array([0.0, 1.0]))
 
 

@@ -309,7 +309,7 @@ def test_a_limit_of_nothing_leaves_only_the_reports_that_are_never_so_wrong(prop
 
 
 def test_a_limit_that_forbids_every_report_is_refused() -> None:
-    with rejects(ib.InfeasibleDesign, about="report"):
+    with rejects(ib.InfeasibleDesign, about="output"):
         ib.optimal(ib.count(12), 3.76, subject_to=ib.limit_loss(ib.threshold_loss(5), 0))
 
 

@@ -57,7 +57,7 @@ def test_groups_of_different_sizes_have_a_mechanism_each():
     small, large = GEOMETRIC[0], ib.catalog.truncated_geometric(ib.count(30), "1/2")
     found = unbiased_sum([25, 25], [small, large])
     assert found.estimate == pytest.approx(unbiased_reading(small).values[-1] + 25)
-    with rejects(ValueError, "mechanism", about="3 reports, got 2"):
+    with rejects(ValueError, "mechanism", about="3 outputs, got 2"):
         unbiased_sum([1, 2, 3], [small, large])
 
 

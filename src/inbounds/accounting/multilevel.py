@@ -1,12 +1,12 @@
 """Multi-level releases: one noise chain, several epsilons, safe against coalitions (Gupte, Sundararajan 2010).
 
-The first level is the truncated geometric mechanism at the largest epsilon. Each further level takes only the report
+The first level is the truncated geometric mechanism at the largest epsilon. Each further level takes only the output
 of the level before and degrades it by a random remap R[new, old] that turns the finer geometric mechanism into the
-coarser one: R = G_coarse · G_fine^-1, which has no negative entry. The reports are a chain
+coarser one: R = G_coarse · G_fine^-1, which has no negative entry. The outputs are a chain
 
     answer → level 1 → level 2 → …          epsilon_1 > epsilon_2 > …
 
-so all reports of a coalition are computed from the report of its member with the largest epsilon. That is
+so all outputs of a coalition are computed from the output of its member with the largest epsilon. That is
 post-processing, private at that epsilon: a coalition learns no more than this member.
 
 Exactness: level 1 is a certified `Mechanism`. Every remap is a matrix of integers whose columns sum to 2**62, sampled
@@ -50,7 +50,7 @@ REFERENCE = "Gupte, Sundararajan, Universally optimal privacy mechanisms for min
 class MechanismChain:
     """Answers at several epsilons from one noise chain; made by `make_chain`, checked when made.
 
-    *Formal guarantee.* For every set of levels, the joint law of their reports is private at the largest epsilon in the
+    *Formal guarantee.* For every set of levels, the joint law of their outputs is private at the largest epsilon in the
     set, and each level alone at its own. epsilons decrease strictly; remaps[l] leads from level l to level l + 1.
     """
 
@@ -111,7 +111,7 @@ class MechanismChain:
         return certify_formula(matrix, self.first.query, self.epsilons[position], origin)
 
     def joint(self, members: Sequence[int]) -> Wholes:
-        """Return the exact joint law of a coalition: axes are the members' reports, then the answer.
+        """Return the exact joint law of a coalition: axes are the members' outputs, then the answer.
 
         The entries are integers; all columns have the same sum. Size outputs^members · answers: for small cases.
         """
@@ -141,7 +141,7 @@ class MechanismChain:
         return epsilon
 
     def bayes_loss(self, members: Sequence[int], loss: LossLike = "absolute", prior: Prior = None) -> float:
-        """Return the expected loss of a coalition that makes the best guess from all its reports.
+        """Return the expected loss of a coalition that makes the best guess from all its outputs.
 
         Its member with the largest epsilon alone has the same loss.
         """
@@ -150,14 +150,14 @@ class MechanismChain:
         joint = (rows / rows[:, 0].sum()).astype(np.float64) * to_prior(prior, query)
         return float((joint @ to_loss(loss).guesses(query).T).min(axis=1).sum())
 
-    # --- reports ------------------------------------------------------------------------------------------
+    # --- outputs ------------------------------------------------------------------------------------------
 
     def sample(self, answers: Any) -> tuple[Any, ...]:
-        """Return the reports of every level for true answers, from one chain, with operating-system entropy."""
+        """Return the outputs of every level for true answers, from one chain, with operating-system entropy."""
         return self._report(answers, system_entropy)
 
     def simulate(self, answers: Any, rng: np.random.Generator) -> tuple[Any, ...]:
-        """Return reports as `sample` does, from a seeded generator: for studies and tests, never for a release."""
+        """Return outputs as `sample` does, from a seeded generator: for studies and tests, never for a release."""
         return self._report(answers, seeded_entropy(rng))
 
     def _report(self, answers: Any, draws: Draws) -> tuple[Any, ...]:
@@ -184,12 +184,12 @@ class MechanismChain:
 
     @cached_property
     def samplers(self) -> tuple[MatrixSampler, ...]:
-        """Return the samplers that draw each level's report from the report of the level before."""
+        """Return the samplers that draw each level's output from the output of the level before."""
         return tuple(MatrixSampler.from_weights(remap) for remap in self.remaps)
 
 
 def make_chain(query: RangeQuery, epsilons: Sequence[Number]) -> MechanismChain:
-    """Make a multi-level release: one report per epsilon, for readers with different trust, safe against any coalition.
+    """Make a multi-level release: one output per epsilon, for readers with different trust, safe against any coalition.
 
     Accepts every numeric query with one output per answer and no gaps, up to 257 answers. Each level has, within 10^-9,
     the loss of the truncated geometric mechanism at its epsilon: the correlation costs no accuracy.
@@ -205,7 +205,7 @@ def make_chain(query: RangeQuery, epsilons: Sequence[Number]) -> MechanismChain:
         raise TooLarge(f"multilevel takes at most {LARGEST} answers, got {len(query.answers)}; use coarser answers")
     levels = tuple(sorted((to_epsilon(epsilon) for epsilon in epsilons), reverse=True))
     if not levels or len(set(levels)) < len(levels):
-        raise ValueError("epsilons must be at least one, all different; equal ones may share one report")
+        raise ValueError("epsilons must be at least one, all different; equal ones may share one output")
     first = truncated_geometric(query, levels[0])
     law, remaps = first.weights.astype(object), []
     for finer, coarser in pairwise(levels):

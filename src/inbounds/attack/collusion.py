@@ -1,10 +1,10 @@
 """Inference from k answers to the same question: posterior, estimates, and the remaining loss.
 
-The paper's colluding or patient questioners (004 §5.3) each get an independent report of one true answer. Their
-reports i_1..i_k have likelihood prod P[i_r, j], so everything follows from the matrix. Estimators:
+The paper's colluding or patient questioners (004 §5.3) each get an independent output of one true answer. Their
+outputs i_1..i_k have likelihood prod P[i_r, j], so everything follows from the matrix. Estimators:
 
-    likelihood   the answer under which the reports are most likely (of several, the middle one)
-    median       the lower median of the reports: the likeliest answer for unbounded Laplace and geometric noise
+    likelihood   the answer under which the outputs are most likely (of several, the middle one)
+    median       the lower median of the outputs: the likeliest answer for unbounded Laplace and geometric noise
                  (004 Lemma 1, which says so of staircase noise too: there it need not be)
     mean         the posterior mean under a prior
     guess        the answer with the least posterior loss: no estimate does better under that prior
@@ -30,14 +30,14 @@ TIE = 1e-9
 
 
 def check_reports(mechanism: Mechanism) -> None:
-    """Raise `TypeError` unless the reports of a mechanism are answers, and not sets of labels."""
+    """Raise `TypeError` unless the outputs of a mechanism are answers, and not sets of labels."""
     check_mechanism(mechanism)
     if mechanism.report_query is not mechanism.query:
-        raise TypeError("mechanism must report answers; the reports of this one name sets of labels")
+        raise TypeError("mechanism must have answers as outputs, but these name sets of labels; use ib.reconstruct")
 
 
-def posterior(mechanism: Mechanism, reports: Sequence[Any], prior: Prior = None) -> Floats:
-    """Return Pr[answer | all reports]: prior[j] · prod_r P[i_r, j], scaled to one.
+def posterior(mechanism: Mechanism, outputs: Sequence[Any], prior: Prior = None) -> Floats:
+    """Return Pr[answer | all outputs]: prior[j] · prod_r P[i_r, j], scaled to one.
 
     >>> from inbounds import catalog, count
     >>> m = catalog.truncated_geometric(count(4), 1)
@@ -45,24 +45,24 @@ def posterior(mechanism: Mechanism, reports: Sequence[Any], prior: Prior = None)
     [0.0, 0.03, 0.7, 0.26, 0.01]
     """
     check_reports(mechanism)
-    logs = log_likelihood(mechanism, _tally(mechanism, reports)[None, :])
+    logs = log_likelihood(mechanism, _tally(mechanism, outputs)[None, :])
     return np.asarray(posteriors(logs, to_prior(prior, mechanism.query))[0])
 
 
 def estimate(
     mechanism: Mechanism,
-    reports: Sequence[Any],
+    outputs: Sequence[Any],
     by: Estimator = "likelihood",
     *,
     prior: Prior = None,
     loss: LossLike = "absolute",
 ) -> Any:
-    """Estimate the answer from k reports by one of four estimators; "mean" and "guess" use `prior`, "guess" also
+    """Estimate the answer from k outputs by one of four estimators; "mean" and "guess" use `prior`, "guess" also
     `loss`.
     """
     check_reports(mechanism)
     reader = ReportReader.from_mechanism(mechanism, by, to_loss(loss), prior)
-    value = reader.values(_tally(mechanism, reports)[None, :])[0]
+    value = reader.values(_tally(mechanism, outputs)[None, :])[0]
     return value.item() if hasattr(value, "item") else value
 
 
@@ -78,14 +78,14 @@ def posteriors(logs: Floats, prior: Floats) -> Floats:
         joint = logs + np.log(prior)
     highest = joint.max(axis=1, keepdims=True)
     if not np.isfinite(highest).all():
-        raise ValueError("reports must be possible under the prior")
+        raise ValueError("outputs must be possible under the prior")
     weights = np.exp(joint - highest)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
 class ReportReader:
-    """An estimator: turns tallies of reports (rows: how often each output came) into estimates and their losses."""
+    """An estimator: turns tallies of outputs (rows: how often each output came) into estimates and their losses."""
 
     mechanism: Mechanism
     estimator: Estimator
@@ -145,10 +145,10 @@ def _middle(marked: Any) -> Ints:
     return np.asarray((np.cumsum(marked, axis=1) >= half).argmax(axis=1))
 
 
-def _tally(mechanism: Mechanism, reports: Sequence[Any]) -> Ints:
-    if len(reports) == 0:
-        raise ValueError("reports must be at least one; k = 0 answers tell nothing")
-    positions = [mechanism.query.output_index(report) for report in reports]
+def _tally(mechanism: Mechanism, outputs: Sequence[Any]) -> Ints:
+    if len(outputs) == 0:
+        raise ValueError("outputs must be at least one; k = 0 answers tell nothing")
+    positions = [mechanism.query.output_index(output) for output in outputs]
     return np.bincount(positions, minlength=mechanism.query.shape[0]).astype(np.int64)
 
 

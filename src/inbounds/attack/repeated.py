@@ -24,7 +24,7 @@ from inbounds.trusted.bounds import TOTAL_BITS
 from inbounds.trusted.samplers import Draws, seeded_entropy
 
 LARGEST = 20_000
-"""The most different tallies of k reports that are enumerated; above, runs are simulated."""
+"""The most different tallies of k outputs that are enumerated; above, runs are simulated."""
 
 CELLS = 1 << 20
 """The most numbers in one array of a simulation."""
@@ -35,7 +35,7 @@ MANY, WORK = 50, 5 * 10**10
 
 @dataclass(frozen=True)
 class CollusionResult:
-    """The loss after `answers` reports, for each estimator.
+    """The loss after `answers` outputs, for each estimator.
 
     loss: expected loss. error: its standard error, 0 if computed exactly; a simulation without a single miss has the
     error of one miss in all its runs.
@@ -67,7 +67,7 @@ def simulate_collusion(
     """Compute the expected loss of people who pool k answers to the same question, for every k of `repeats`.
 
     The loss is averaged over the true answers with `prior`, which "mean" and "guess" also use. The median is exact for
-    every k, by the binomial law of order statistics. The others are exact up to 20,000 different tallies of k reports,
+    every k, by the binomial law of order statistics. The others are exact up to 20,000 different tallies of k outputs,
     and above are simulated with `runs` runs for every true answer, or for answers drawn from the prior if there are
     more than 50 (seed 0 unless `rng` is given). Cost: runs · answers² for each k.
 
@@ -96,7 +96,7 @@ def simulate_collusion(
 
 
 def _exact(readers: Sequence[ReportReader], k: int, prior: Floats) -> dict[Estimator, float]:
-    """Return the expected losses, summed over every way that k reports can fall on the outputs."""
+    """Return the expected losses, summed over every way that k outputs can fall on the outputs."""
     expected = {r.estimator: _exact_median(r, k, prior) if r.estimator == "median" else 0.0 for r in readers}
     other_readers = [r for r in readers if r.estimator != "median"]
     if other_readers:
@@ -114,7 +114,7 @@ def _exact(readers: Sequence[ReportReader], k: int, prior: Floats) -> dict[Estim
 
 
 def _exact_median(reader: ReportReader, k: int, prior: Floats) -> float:
-    """Return the expected loss of the median: Pr[lower median <= i | j] = Pr[at least ceil(k/2) of k reports are <=
+    """Return the expected loss of the median: Pr[lower median <= i | j] = Pr[at least ceil(k/2) of k outputs are <=
     i].
     """
     from scipy.special import betainc
@@ -128,10 +128,10 @@ def _exact_median(reader: ReportReader, k: int, prior: Floats) -> float:
 
 
 def _all_tallies(outputs: int, k: int, block: int = 4096) -> Iterator[Ints]:
-    """Yield every way k reports can fall on the outputs, in blocks of rows."""
+    """Yield every way k outputs can fall on the outputs, in blocks of rows."""
     rows: list[Ints] = []
-    for reports in combinations_with_replacement(range(outputs), k):
-        rows.append(np.bincount(reports, minlength=outputs))
+    for drawn in combinations_with_replacement(range(outputs), k):
+        rows.append(np.bincount(drawn, minlength=outputs))
         if len(rows) == block:
             yield np.array(rows, dtype=np.int64)
             rows = []
@@ -157,7 +157,7 @@ def _simulate(
     runs: int,
     rng: np.random.Generator,
 ) -> None:
-    """Fill in the losses that are not computed exactly, from simulated sequences of reports."""
+    """Fill in the losses that are not computed exactly, from simulated sequences of outputs."""
     missing = {k: [r for r in readers if r.estimator not in results[k].loss] for k in results}
     missing = {k: remaining for k, remaining in missing.items() if remaining}
     if not missing:
@@ -199,7 +199,7 @@ def _truths(prior: Floats, runs: int, rows: int, draws: Draws) -> tuple[Ints, In
 
 
 def _evidence(mechanism: Mechanism, truth: Ints, last: int, draws: Draws) -> Iterator[tuple[int, Floats]]:
-    """Yield k and the log-likelihood of every answer after k reports of each truth, for k = 1..last; one array is
+    """Yield k and the log-likelihood of every answer after k outputs of each truth, for k = 1..last; one array is
     reused.
     """
     logs = log_matrix(mechanism)

@@ -2,7 +2,7 @@
 
 Between two nodes h apart, with every answer at a node, the density exp(-|x - f|/s) is d0·H(x) + d1·H(h - x): d0 and d1
 its values at the nodes and H(x) = sinh((h - x)/s)/sinh(h/s). Neither H depends on the answer. So the mechanism draws a
-node k with weight exp(-|x_k - f|/s), half at the ends of a span, and moves the report by an amount that no answer
+node k with weight exp(-|x_k - f|/s), half at the ends of a span, and moves the output by an amount that no answer
 enters. The density's largest ratio between two answers lies at a node, so the certificate of the nodes is tight.
 
 H on both sides of a node is a hat, and a hat is three hats of half its width: c, 1 and c of them at -h/2, 0 and h/2,
@@ -43,7 +43,7 @@ Spans = Sequence[tuple[Number, Number]]
 
 @dataclass(frozen=True)
 class FineLaplace:
-    """A certified mechanism on nodes, whose reports are moved off them by amounts that no true answer enters.
+    """A certified mechanism on nodes, whose outputs are moved off them by amounts that no true answer enters.
 
     nodes: the mechanism that sees the answer. scale: that of the Laplace noise. levels: how often the distance of two
     nodes is halved. *Guarantee:* that of `nodes`, whatever scale and levels are, by post-processing.
@@ -69,7 +69,7 @@ class FineLaplace:
 
     @property
     def step(self) -> Fraction:
-        """The distance of two neighbouring reports."""
+        """The distance of two neighbouring outputs."""
         return self._grid.unit / (1 << self.levels)
 
     @cached_property
@@ -82,27 +82,27 @@ class FineLaplace:
         return tuple(TOTAL // 4 - round((TOTAL // 4) * math.tanh(width) ** 2) for width in widths)
 
     def sample(self, values: Any, *, clip: bool = False) -> Any:
-        """Draw private reports with operating-system entropy, as the nearest floats. A scalar gives a scalar.
+        """Draw private outputs with operating-system entropy, as the nearest floats. A scalar gives a scalar.
 
-        values, clip: as for `Mechanism.sample`. Each report takes 8·(levels + 1) bytes of entropy.
+        values, clip: as for `Mechanism.sample`. Each output takes 8·(levels + 1) bytes of entropy.
         """
         return self._as_floats(self._draw(values, system_entropy, clip=clip))
 
     def sample_exact(self, values: Any, *, clip: bool = False) -> Any:
-        """Draw as `sample`; the reports are Fractions."""
+        """Draw as `sample`; the outputs are Fractions."""
         return self._reports(self._draw(values, system_entropy, clip=clip)).tolist()
 
     def simulate(self, values: Any, rng: np.random.Generator) -> Any:
-        """Draw reports as `sample`, from a seeded generator: for studies and tests, never for a release."""
+        """Draw outputs as `sample`, from a seeded generator: for studies and tests, never for a release."""
         return self._as_floats(self._draw(values, seeded_entropy(rng)))
 
     def probabilities(self, answer: Number) -> dict[Fraction, Fraction]:
-        """Return the exact chance of every possible report under one answer. Cost: nodes · 2^levels.
+        """Return the exact chance of every possible output under one answer. Cost: nodes · 2^levels.
 
         Raises `ValueError` beyond 16 levels.
         """
         if self.levels > 16:
-            raise ValueError(f"levels must be at most 16 to list all reports, got {self.levels}")
+            raise ValueError(f"levels must be at most 16 to list all outputs, got {self.levels}")
         column = self.nodes.query.as_range_query.encode(to_fraction(answer, "answer"))
         law: dict[int, Fraction] = {}
         for node, weight in enumerate(self.nodes.weights[:, int(column)].tolist()):
@@ -124,7 +124,7 @@ class FineLaplace:
         return moves
 
     def _draw(self, values: Any, draws: Draws, *, clip: bool = False) -> NDArray[Any]:
-        """Draw reports as whole numbers of steps from the first node."""
+        """Draw outputs as whole numbers of steps from the first node."""
         query = self.nodes.query.as_range_query
         nodes = self.nodes.draw(query.encode(values, clip=clip), draws)
         moves = draw_steps(self.step_weights, nodes.size, draws)
@@ -141,11 +141,11 @@ class FineLaplace:
 
     @property
     def _whole(self) -> type[Any]:
-        """The type that holds every report in steps: int64, or Python's whole numbers if that is too short."""
+        """The type that holds every output in steps: int64, or Python's whole numbers if that is too short."""
         return np.int64 if int(self._grid.ticks[-1]).bit_length() + self.levels < TOTAL_BITS else object
 
     def _reports(self, places: NDArray[Any]) -> NDArray[Any]:
-        """Return reports, counted in steps from the first node, as Fractions."""
+        """Return outputs, counted in steps from the first node, as Fractions."""
         start, step, reports = self._grid.start, self.step, np.empty(places.size, dtype=object)
         reports[:] = [start + place * step for place in places.ravel().tolist()]
         return reports.reshape(places.shape)
@@ -177,15 +177,15 @@ def fine_laplace(
     spans: Spans | None = None,
     notion: Notion = "plain",
 ) -> FineLaplace:
-    """Cut the Laplace density to spans of possible reports and normalize it, on a grid as fine as `step` (002).
+    """Cut the Laplace density to spans of possible outputs and normalize it, on a grid as fine as `step` (002).
 
-    step: the reports are multiples of at most this from the start of the first span; by default 2^-40 of the
+    step: the outputs are multiples of at most this from the start of the first span; by default 2^-40 of the
     sensitivity. spans: (lower, upper) in order, each longer than 0; all answers must lie in them. By default the cells
     of a query that rounds, such as `ib.interval`, without its holes; else the range from the first to the last answer.
-    notion: as for `normalized_laplace`; the scale is the least for these answers and reports that are real numbers.
+    notion: as for `normalized_laplace`; the scale is the least for these answers and outputs that are real numbers.
 
-    *Guarantee:* `result.nodes`, whose passport can be verified, is epsilon-private; what is added to its reports
-    depends on no answer. The law of a report at x is proportional to exp(-|x - answer|/scale), half at the ends of
+    *Guarantee:* `result.nodes`, whose passport can be verified, is epsilon-private; what is added to its outputs
+    depends on no answer. The law of an output at x is proportional to exp(-|x - answer|/scale), half at the ends of
     spans, but for the rounding of each weight to 2^-62. Cost: nodes · answers, and one draw for each halving.
 
     >>> import inbounds as ib
@@ -216,7 +216,7 @@ def fine_laplace(
 
 
 def _find_spans(query: RangeQuery, spans: Spans | None) -> list[tuple[Fraction, Fraction]]:
-    """Return the spans of possible reports, exact; raise unless they are in order and hold every answer."""
+    """Return the spans of possible outputs, exact; raise unless they are in order and hold every answer."""
     if spans is not None:
         ends = [parse_bounds(*span) for span in spans]
     elif query.rounds:

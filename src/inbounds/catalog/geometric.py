@@ -20,7 +20,7 @@ def truncated_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
     """Add two-sided geometric noise on the grid and snap to the nearest output (GM).
 
     With b = exp(-epsilon · step / sensitivity), noise d has probability (1-b)/(1+b) · b^|d|; a value outside the range
-    is reported as the nearer end: Pr[0 | j] = b^j / (1+b). (003 Definition 4; on a grid finer than the sensitivity,
+    is published as the nearer end: Pr[0 | j] = b^j / (1+b). (003 Definition 4; on a grid finer than the sensitivity,
     004 (10) with its normalizer inverted.) Tight. Counts, totals, means and metric queries too large for a matrix are
     stored as a noise table, in O(reach / epsilon).
 
@@ -59,10 +59,10 @@ def prerounded_geometric(
 ) -> Mechanism:
     """Round the true answer into wide cells, then add truncated geometric noise between the cells.
 
-    edges: increasing cell edges that cover the answers; values: what is reported for each cell (its middle).
+    edges: increasing cell edges that cover the answers; values: the output for each cell (by default its middle).
     When inner cells are at least as wide as the sensitivity, neighbours fall into the same cell or the
     next, so the noise moves by whole cells with b = exp(-epsilon) (004 §5.2.2). On a graph the ends of an edge must not
-    fall more cells apart than the edge is long. The result reports in these cells.
+    fall more cells apart than the edge is long. The outputs are these cells.
     """
     check_query(query)
     numeric(query, "prerounded_geometric")

@@ -21,7 +21,7 @@ def metric_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
     two answers L apart differ by a factor of at most exp(c·epsilon·L). One-way edges count both ways.
 
     On a map too large for a matrix it is cell + noise, with Pr[noise] proportional to exp(-epsilon·d) over all cells of
-    the plane; reports beyond the map's edge move to its nearest cell (for the Manhattan metric, the same mechanism).
+    the plane; outputs beyond the map's edge move to its nearest cell (for the Manhattan metric, the same mechanism).
     """
     check_query(query)
     bound = to_epsilon(epsilon)
@@ -40,7 +40,7 @@ def metric_geometric(query: RangeQuery, epsilon: Number) -> Mechanism:
 
 
 def planar_laplace(query: RangeQuery, epsilon: Number) -> Mechanism:
-    """Add two-dimensional Laplace noise on the cells of a map; reports beyond its edge move to its nearest cell.
+    """Add two-dimensional Laplace noise on the cells of a map; outputs beyond its edge move to its nearest cell.
 
     Pr[noise = (a, b)] is proportional to exp(-c·sqrt(a² + b²)) over all cells of the plane: the same for every true
     cell, so the ratio between two is at most exp(c · straight-line distance). c is the largest rate that every edge of

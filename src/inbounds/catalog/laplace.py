@@ -18,7 +18,7 @@ NORMALIZED = "Croft, Sack, Shi, Differential privacy via a truncated and normali
 
 
 def snapped_laplace(query: RangeQuery, epsilon: Number) -> Mechanism:
-    """Add Laplace noise of scale sensitivity/epsilon and report the nearest output (000 (16), (19)).
+    """Add Laplace noise of scale sensitivity/epsilon and return the nearest output (000 (16), (19)).
 
     Mass beyond the range is added to its ends.
 
@@ -44,7 +44,7 @@ def normalized_laplace(
     """Cut the Laplace density to the output cells and normalize it, at the smallest private scale (002).
 
     notion="plain" promises epsilon-differential privacy between neighbours and is tight: the scale is searched on
-    the matrix itself; `ib.find_scale` has the one that real answers and reports need. notion="metric" is the
+    the matrix itself; `ib.find_scale` has the one that real answers and outputs need. notion="metric" is the
     paper's stronger promise, epsilon·|f - g|/sensitivity for all real answers in the cells. Cells with holes
     between them are a union of intervals. unbounded: the first or last cell, or both, stand for a half-line.
     With "both", only holes are constraints (002 §4.2): true answers lie in the declared range, and the tails beyond it

@@ -9,5 +9,5 @@ from inbounds.query import RangeQuery
 
 
 def geometric_table(query: RangeQuery, epsilon: Fraction) -> Mechanism:
-    """Return geometric noise as a table; every noisy value is reported as it is."""
+    """Return geometric noise as a table; without a remap."""
     return Mechanism(query, epsilon, make_geometric_noise(query, epsilon), Origin("truncated_geometric", {}, GHOSH))

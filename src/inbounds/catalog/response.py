@@ -12,7 +12,7 @@ from inbounds.query import RangeQuery, check_query
 
 
 def uniform(query: RangeQuery, epsilon: Number) -> Mechanism:
-    """Report every output equally likely, whatever the truth is (UM, 003 Definition 5): the trivial baseline."""
+    """Make every output equally likely, whatever the truth is (UM, 003 Definition 5): the trivial baseline."""
     check_query(query)
     outputs, _ = dense(query).shape
     reference = "Cormode, Kulkarni, Srivastava, Constrained private mechanisms for count data, Definition 5"
@@ -20,7 +20,7 @@ def uniform(query: RangeQuery, epsilon: Number) -> Mechanism:
 
 
 def randomized_response(query: RangeQuery, epsilon: Number) -> Mechanism:
-    """Report the truth with probability e^eps / (m - 1 + e^eps), else one of the other m - 1 outputs (001 (3)).
+    """Return the truth with probability e^eps / (m - 1 + e^eps), else one of the other m - 1 outputs (001 (3)).
 
     Every pair of answers keeps the ratio, so it serves any neighbours; under metric privacy the ratio is that of the
     closest two answers, on a graph that of the shortest edge. Tight. If the matrix would be too large, only its two

@@ -1,4 +1,4 @@
-"""The least scale of truncated and normalized Laplace noise for real answers and reports (002), without a grid.
+"""The least scale of truncated and normalized Laplace noise for real answers and outputs (002), without a grid.
 
 A span is an interval (lower, upper) of possible answers; what lies between spans is constrained. With one scale s, two
 answers f, g lose |f - g|/s + |ln N(f)/N(g)|, N the Laplace mass around an answer that the spans keep.

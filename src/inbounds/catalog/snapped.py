@@ -13,7 +13,7 @@ from inbounds.query import RangeQuery, check_query
 
 
 def snapped_noise(query: RangeQuery, epsilon: Number, cdf: Callable[[Any], Any], name: str = "noise") -> Mechanism:
-    """Add noise of any distribution and report the nearest output; mass beyond the range goes to its ends (000 (16)).
+    """Add noise of any distribution and return the nearest output; mass beyond the range goes to its ends (000 (16)).
 
     cdf: Pr[noise <= x] for an array of x, in units of the answers, such as `scipy.stats.laplace(scale=2).cdf`. name:
     what the passport calls the noise. *Guarantee:* the matrix is certified, so noise that is not private for the query

@@ -15,7 +15,7 @@ from inbounds.query import RangeQuery, check_query
 
 
 def snapped_staircase(query: RangeQuery, epsilon: Number, gamma: Number | None = None) -> Mechanism:
-    """Add staircase-shaped noise and report the nearest output (000 (16), (20)-(21); 004 (8)-(9)).
+    """Add staircase-shaped noise and return the nearest output (000 (16), (20)-(21); 004 (8)-(9)).
 
     With a = exp(-epsilon), the density at distance x is y·a^k for x/sensitivity in [k, k + gamma) and
     y·a^(k+1) up to k + 1. gamma in 0..1 is the width of the upper step; by default the one with the least

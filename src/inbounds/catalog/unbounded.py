@@ -58,7 +58,7 @@ def upper_step(epsilon: Number) -> float:
 def expected_error(family: UnboundedNoise, epsilon: Number, *, whole: bool = False) -> float:
     """Compute the expected |noise| at sensitivity 1: 004 (11)-(13), and rounded to whole numbers (14), (15).
 
-    whole: the answer is a whole number, and so is the report. Geometric noise is whole in any case. epsilon: any above
+    whole: the answer is a whole number, and so is the output. Geometric noise is whole in any case. epsilon: any above
     0, such as that of many answers together.
     """
     e = float(_positive(epsilon, "epsilon"))

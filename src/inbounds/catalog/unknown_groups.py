@@ -1,4 +1,4 @@
-"""Counts of groups that are not known before the data is read: which are reported, and with which number."""
+"""Counts of groups that are not known before the data is read: which are published, and with which number."""
 
 from fractions import Fraction
 
@@ -19,13 +19,13 @@ MOST_NOISE = 1 << 14
 
 
 def threshold(query: RangeQuery, epsilon: Number, delta: Number) -> Mechanism:
-    """Report a number of persons with noise where it exceeds the noise's bound, and nothing otherwise (output 0).
+    """Publish a number of persons with noise where it exceeds the noise's bound, and nothing otherwise (output 0).
 
     query: `count(n)`, for groups of at most n persons. epsilon, delta: both exact.
 
     Let G_k be geometric noise of the rate epsilon, cut to -k..k, and d_k its probability at k, with d_k <= delta <
     d_(k-1). The noise is G_k with the probability w and else G_(k-1), where w·d_k + (1 - w)·d_(k-1) = delta. A group of
-    n persons is then reported with the largest probability that an (epsilon, delta)-private law allows, for every
+    n persons is then published with the largest probability that an (epsilon, delta)-private law allows, for every
     n < 2k at once (docs/theory/unknown-groups.md), up to the rounding to whole weights, and its number costs nothing
     more.
 

@@ -25,7 +25,7 @@ SHARPENING = 10.0
 """Seconds that a sharper bound takes at most with all of its work; with less time it gets less work."""
 
 MOST_REMAPPED = 1 << 24
-"""Largest number of answers for which the best reports are computed: some gigabytes and a minute or two."""
+"""Largest number of answers for which the best outputs are computed: some gigabytes and a minute or two."""
 
 
 def design_large(
@@ -61,7 +61,7 @@ def design_large_map(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max
 
 
 def _design_randomized_response(query: RangeQuery, epsilon: Fraction, goal: DesignGoal) -> Mechanism:
-    """Design randomized response: no mechanism reports the truth more often if any two answers are neighbours.
+    """Design randomized response: no mechanism is right more often if any two answers are neighbours.
 
     Row j sums to at least P[j, j] · (1 + (m - 1) / e^epsilon), and the m rows together to m, so the mean of P[j, j] is
     at most e^epsilon / (e^epsilon + m - 1); the worst answer has no more.
@@ -93,7 +93,7 @@ def design_noise(
 ) -> Mechanism:
     """Design noise on a grid, with a remap where the properties allow one: O(answers) numbers, no matrix.
 
-    For an average loss on counts, and under metric privacy, geometric noise with the best report of each value is
+    For an average loss on counts, and under metric privacy, geometric noise with the best output of each value is
     optimal (Ghosh, Roughgarden and Sundararajan 2009). For totals and means it is staircase noise far from the ends of
     the range (Geng and Viswanath 2014), and the gap says what may remain. Totals and means with more than
     `most_remapped` answers get no remap.

@@ -31,7 +31,7 @@ REMIXED = 3
 """Largest number of times that more is mixed in for rounding."""
 
 FIXED = 1e-9
-"""Largest probability by which the distribution of reports may differ from a fixed point."""
+"""Largest probability by which the distribution of outputs may differ from a fixed point."""
 
 CHECKED = 1e-13
 """Relative error of the sums that check a limit on integer weights; counted against the mechanism."""
@@ -40,7 +40,7 @@ TOLERATED = 4 * CHECKED
 """Share of a limit by which it may be exceeded if nothing better is found: then it is the least possible loss."""
 
 FORBIDDEN = 1e-6
-"""Largest probability of a report that cannot be made and that a solver left."""
+"""Largest probability of an output that cannot be made and that a solver left."""
 
 
 def validate_limits(subject_to: Restriction | Iterable[Restriction]) -> tuple[Restriction, ...]:
@@ -53,7 +53,7 @@ def validate_limits(subject_to: Restriction | Iterable[Restriction]) -> tuple[Re
 
 
 def can_be_broken(limit: Restriction, query: RangeQuery, prior: Prior) -> bool:
-    """Return whether some matrix breaks a limit, even one that reports whatever the limit counts most."""
+    """Return whether some matrix breaks a limit, even one whose outputs are those that the limit counts most."""
     if isinstance(limit, FixedPointConstraint):
         return True
     most = limit.loss.table(query).max(axis=0)
@@ -66,7 +66,7 @@ def limit_tables(
 ) -> list[LinearLimit]:
     """Turn a limit into arrays, shifted so that no loss is negative. Columns sum to one, so both sides shift alike.
 
-    A limit that only reports of least loss keep, up to `SPARE`, has no room for rounding: see `forbid_reports`.
+    A limit that only outputs of least loss keep, up to `SPARE`, has no room for rounding: see `forbid_reports`.
     """
     if isinstance(limit, FixedPointConstraint):
         return _fix_points(limit, query)
@@ -80,9 +80,9 @@ def limit_tables(
 
 
 def find_forbidden(problem: Problem) -> Bools:
-    """Return the reports that are impossible because a limit is as small as the least loss of an answer.
+    """Return the outputs that are impossible because a limit is as small as the least loss of an answer.
 
-    A report that is impossible for one answer is impossible for all that neighbours connect with it.
+    An output that is impossible for one answer is impossible for all that neighbours connect with it.
     """
     forbidden = np.zeros(problem.shape, dtype=bool)
     for limit in problem.limits:
@@ -97,7 +97,7 @@ def find_forbidden(problem: Problem) -> Bools:
 
 
 def forbid_reports(problem: Problem, P: Floats) -> Floats:
-    """Set impossible reports to zero: a solver leaves them rounding errors."""
+    """Set impossible outputs to zero: a solver leaves them rounding errors."""
     forbidden = find_forbidden(problem)
     Q = np.where(forbidden, 0.0, P)
     return Q / Q.sum(axis=0) if forbidden.any() and (Q.sum(axis=0) >= 1 - FORBIDDEN).all() else P
@@ -130,7 +130,7 @@ def solve_with_limits(problem: Problem, limits: Sequence[Restriction], seconds: 
     reserve = SPARED * seconds
     if find_forbidden(problem).all(axis=0).any():
         raise InfeasibleDesign(
-            f"no private mechanism keeps {' and '.join(map(str, limits))}: every report loses more with some answer, "
+            f"no private mechanism keeps {' and '.join(map(str, limits))}: every output loses more with some answer, "
             "and none can be impossible for one answer alone; allow more"
         )
     proposal = run_routes(problem, time.monotonic() + seconds - 2 * reserve)

@@ -31,7 +31,7 @@ def optimal(
     improvement.
 
     loss: "absolute", "squared", "zero-one", `ib.threshold_loss(d)`, `ib.power_loss(p)`, a table outputs × answers or a
-    function (reported, true); on a graph "distance" or "euclidean". prior: weights of the answers, uniform by default.
+    function (output, true); on a graph "distance" or "euclidean". prior: weights of the answers, uniform by default.
     properties: names such as "fair" or "column_monotone". aim: "average" under the prior, or "worst" answer:
     the largest expected loss of any answer, each times its weight if a prior is given (003, Definition 3).
     subject_to: limits on other losses, `ib.limit_loss(ib.threshold_loss(2), 0.05)` for every answer or with

@@ -99,7 +99,7 @@ class Problem:
     cliques: (start, stop, distance): for answers j, k in start..stop-1 and every output i,
         P[i, j] <= exp(epsilon * distance) * P[i, k]. Count: (j, j+2, 1) for every j; `AllPairs`: one
         clique over all answers; metric privacy: (j, j+2, gap) for every j.
-    loss: loss[i, j] of reporting output i when the true answer is j; finite.
+    loss: loss[i, j] of output i when the true answer is j; finite.
     prior: weights of the answers, non-negative, summing to one; unused when `worst`.
     worst: minimize the largest expected loss of any answer instead of the average.
     home: home[j] is the output whose cell holds answer j.

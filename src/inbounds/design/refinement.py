@@ -1,4 +1,4 @@
-"""Comparisons of mechanisms: whether one can be derived from another, and whose reports are closer to the truth."""
+"""Comparisons of mechanisms: whether one can be derived from another, and whose outputs are closer to the truth."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -125,7 +125,7 @@ def _closest_remap(finer: Floats, coarser: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class ClosenessResult:
-    """Whether the reports of one mechanism are closer to the truth than another's, for every true answer and distance.
+    """Whether the outputs of one mechanism are closer to the truth than another's, for every true answer and distance.
 
     If not: a true answer and a distance, and the probability of each mechanism to be off by more than that. With loss
     `ib.threshold_loss(distance)` and all prior weight on the answer, the second mechanism is better.
@@ -143,8 +143,8 @@ class ClosenessResult:
 def compare_closeness(first: Mechanism, second: Mechanism) -> ClosenessResult:
     """Test whether `first` is smaller than `second` in the order of 000, Definition 7.
 
-    That is: for every answer, moving the reports of `second` towards the truth can give those of `first`, or
-    Pr[|report - answer| > d] is nowhere larger, for any answer and d. Then `first` loses no more for every prior and
+    That is: for every answer, moving the outputs of `second` towards the truth can give those of `first`, or
+    Pr[|output - answer| > d] is nowhere larger, for any answer and d. Then `first` loses no more for every prior and
     every loss that does not fall as the error grows, without remaps (Theorem 3). So a mechanism that is optimal for one
     such loss is minimal in this order (Corollary 1). Computed in integer weights, up to 2^-40 of probability for
     rounding. O(outputs · answers).
@@ -155,7 +155,7 @@ def compare_closeness(first: Mechanism, second: Mechanism) -> ClosenessResult:
         raise ValueError("closer needs two mechanisms for the same true answers, and answers with distances")
     for j, answer in enumerate(first.query.answers):
         first_weights, second_weights = (_weights_by_distance(mechanism, j, answer) for mechanism in (first, second))
-        first_tail = second_tail = 0  # the weight of reports beyond the distance, which falls
+        first_tail = second_tail = 0  # the weight of outputs beyond the distance, which falls
         for distance in sorted({*first_weights, *second_weights}, reverse=True):
             if first_tail > second_tail + PROPERTY_UNITS:
                 return ClosenessResult(answer, distance, Fraction(first_tail, TOTAL), Fraction(second_tail, TOTAL))
@@ -167,7 +167,7 @@ def compare_closeness(first: Mechanism, second: Mechanism) -> ClosenessResult:
 
 
 def _weights_by_distance(mechanism: Mechanism, j: int, answer: Fraction) -> dict[Fraction, int]:
-    """Sum the weights of reports by their distance from an answer."""
+    """Sum the weights of outputs by their distance from an answer."""
     weights: dict[Fraction, int] = {}
     for value, weight in zip(mechanism.query.outputs.values, mechanism.weights[:, j].tolist(), strict=True):
         weights[abs(value - answer)] = weights.get(abs(value - answer), 0) + weight

@@ -90,7 +90,7 @@ def worst(loss: LossLike, at_most: Number) -> AccuracyGoal:
 
 
 def within(distance: Number, probability: Number) -> AccuracyGoal:
-    """Return the goal that the report misses by at most `distance` with at least `probability`, for every true
+    """Return the goal that the output misses by at most `distance` with at least `probability`, for every true
     answer.
     """
     chance = to_fraction(probability, "probability")
@@ -209,8 +209,7 @@ def _bracket(search: _Search) -> tuple[int, int]:
             return index, above
         index = above
     raise InfeasibleDesign(
-        f"no epsilon up to {EPSILON_RANGE[1]} keeps the promise '{search.promise}'; "
-        "promise less, or report in finer cells"
+        f"no epsilon up to {EPSILON_RANGE[1]} keeps the promise '{search.promise}'; promise less, or use finer cells"
     )
 
 
@@ -269,7 +268,7 @@ def narrowest_interval_at(
 ) -> GoalResult:
     """Return the smallest d for which "within ±d with `probability`, for every true answer" is met at epsilon.
 
-    Bisects over the distances that occur between reports and answers.
+    Bisects over the distances that occur between outputs and answers.
     """
     check_query(query)
     values, answers = query.outputs.values, query.answers

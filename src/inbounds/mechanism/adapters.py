@@ -39,7 +39,7 @@ def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
     if not mechanism.query.is_ordered or not answers.is_regular or answers.unit != 1 or answers.start.denominator != 1:
         raise ValueError(
             "an OpenDP measurement needs a query whose answers are consecutive whole numbers; "
-            "for a mean, take ib.total and divide the report by the size"
+            "for a mean, take ib.total and divide the output by the size"
         )
     _check_line(mechanism)
     measurement: Measurement = dp.m.make_user_measurement(

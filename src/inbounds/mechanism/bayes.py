@@ -1,4 +1,4 @@
-"""Bayesian reading of reports: posteriors, best guesses, credible sets, information.
+"""Bayesian reading of outputs: posteriors, best guesses, credible sets, information.
 
 Every function takes a mechanism or a channel first and is a method of both. If the matrix would be too large, functions
 of one output use the law instead, and so do best guesses on maps; all others raise `TooLarge`. Priors are weights of
@@ -33,7 +33,7 @@ LEVEL_SLACK = 1e-12
 def posterior(source: HasChannel, output: Any, prior: Prior = None) -> Floats:
     """Return Pr[answer | output] for every answer: prior[j]·P[i, j] / sum_j prior[j]·P[i, j].
 
-    output: a reported value. Raises `ValueError` if it is impossible under the prior.
+    output: a released value. Raises `ValueError` if it is impossible under the prior.
     """
     channel = source.channel(prior)
     joint = channel.likelihood(channel.output_index(output)) * channel.prior
@@ -204,7 +204,7 @@ def regret(source: HasChannel, assumed: Prior, actual: Prior, loss: LossLike = "
 
 
 def mutual_information(source: HasChannel, prior: Prior = None) -> float:
-    """Return the mutual information of report and answer in bits: sum joint · log2(P[i, j] / Pr[i]).
+    """Return the mutual information of output and answer in bits: sum joint · log2(P[i, j] / Pr[i]).
 
     No remap can raise it.
     """
@@ -217,7 +217,7 @@ def mutual_information(source: HasChannel, prior: Prior = None) -> float:
 
 
 def posterior_entropy(source: HasChannel, prior: Prior = None) -> float:
-    """Return the entropy of the answer given the report in bits: that of the prior minus the mutual information."""
+    """Return the entropy of the answer given the output in bits: that of the prior minus the mutual information."""
     channel = source.channel(prior)
     positive = channel.prior[channel.prior > 0]
     return max(0.0, float(-(positive * np.log2(positive)).sum()) - mutual_information(channel))

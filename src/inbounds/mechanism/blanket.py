@@ -1,4 +1,4 @@
-"""What reports of others hide: how likely an output is under two answers, beside its least chance under any answer."""
+"""What outputs of others hide: how likely an output is under two answers, beside its least chance under any answer."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Losses on a map that depend only on the step from the true cell to the reported one, and the best cell to report.
+"""Losses on a map that depend only on the step from the true cell to the output, and the best output.
 
 For maps that are too large for a matrix; `plane` and `bayes` use them.
 """
@@ -21,7 +21,7 @@ AT_A_TIME = 64
 
 
 def step_losses(query: RangeQuery, loss: Loss) -> Floats:
-    """Return cost[a + rows - 1, b + columns - 1], the loss of a report that is (a, b) cells away from the truth.
+    """Return cost[a + rows - 1, b + columns - 1], the loss of an output that is (a, b) cells away from the truth.
 
     Raises `TooLarge` for another loss than distance, euclidean and zero-one, `ValueError` for uneven cells.
     """

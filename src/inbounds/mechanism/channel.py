@@ -1,4 +1,4 @@
-"""`Channel`: Pr[report | true answer] with a prior of the true answer, for losses and Bayesian readings."""
+"""`Channel`: Pr[output | true answer] with a prior of the true answer, for losses and Bayesian readings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from inbounds.query import RangeQuery
 
 @dataclass(frozen=True)
 class Channel:
-    """Pr[report | true answer] and Pr[true answer].
+    """Pr[output | true answer] and Pr[true answer].
 
     query: the answers and outputs. prior: of the answers, sums to one. possible: the answers that can occur, if not all
     can; worst cases are taken over these. For the mechanism of a quantile the matrix is the one expected of groups of
@@ -63,16 +63,16 @@ class Channel:
 
     @property
     def has_face_value(self) -> bool:
-        """Whether a report is one of the answers, so that it has a loss; not if it names a set of labels."""
+        """Whether an output is one of the answers, so that it has a loss; not if it names a set of labels."""
         return self.law.has_face_value
 
     @property
     def output_values(self) -> NDArray[Any]:
-        """The reported values, in the order of the outputs."""
+        """The released values, in the order of the outputs."""
         return np.asarray(self.law.decode(self.query, np.arange(self.shape[0])))
 
     def output_index(self, output: Any) -> int:
-        """Return the position of a reported value. Raises `ValueError` if it is never reported."""
+        """Return the position of a released value. Raises `ValueError` if it is no output."""
         return self.law.output_index(self.query, output)
 
     def likelihood(self, output: int) -> Floats:

@@ -50,21 +50,21 @@ class ExactMeasures:
         return self._expectation(lambda query: loss_rows(query, to_loss(loss)))
 
     def truth_probability(self) -> list[Fraction]:
-        """Return for every true answer the probability of reporting the cell that holds it."""
+        """Return for every true answer the probability of the cell that holds it."""
         weights = self.mechanism.weights
         return [Fraction(int(weights[i, j]), TOTAL) for j, i in enumerate(self.mechanism.query.home_cell)]
 
     def end_probability(self) -> list[Fraction]:
-        """Return for every true answer the probability of reporting the first or the last output."""
+        """Return for every true answer the probability of the first or the last output."""
         ends = self.mechanism.weights[sorted({0, len(self.mechanism.weights) - 1})].astype(object)
         return [Fraction(int(units), TOTAL) for units in ends.sum(axis=0)]
 
     def bias(self) -> list[Fraction]:
-        """Return the expected report minus the true answer, for every true answer."""
+        """Return the expected output minus the true answer, for every true answer."""
         return self._expectation(_errors)
 
     def variance(self) -> list[Fraction]:
-        """Return the variance of the report for every true answer."""
+        """Return the variance of the output for every true answer."""
         return [square - b * b for square, b in zip(self.loss_per_answer("squared"), self.bias(), strict=True)]
 
     def bayes_loss(self, loss: LossLike = "absolute", prior: Sequence[Number] | None = None) -> Fraction:
@@ -101,7 +101,7 @@ def exact_prior(prior: Sequence[Number] | None, query: RangeQuery) -> list[Fract
 
 
 def loss_rows(query: RangeQuery, loss: Loss, *, guesses: bool = False) -> Rows:
-    """Return losses as multiples of a unit: of reporting output i, or of guessing answer i, when answer j is true."""
+    """Return losses as multiples of a unit: of output i, or of guessing answer i, when answer j is true."""
     if query.is_ordered and loss.name in ("absolute", "squared"):
         errors, unit = _errors(query, query.answers if guesses else query.outputs.values)
         if loss.name == "absolute":
@@ -115,7 +115,7 @@ def loss_rows(query: RangeQuery, loss: Loss, *, guesses: bool = False) -> Rows:
 
 
 def _errors(query: RangeQuery, reported: Scale | None = None) -> Rows:
-    """Return reported - true as multiples of a unit, one row per reported value."""
+    """Return output - true as multiples of a unit, one row per released value."""
     if not query.is_ordered:
         raise ValueError("an error needs numeric answers; labels have none")
     rows = list(query.outputs.values if reported is None else reported)

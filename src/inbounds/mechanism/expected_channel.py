@@ -1,6 +1,6 @@
-"""The expected channel of a quantile mechanism: Pr[report | true quantile] under a model of the records.
+"""The expected channel of a quantile mechanism: Pr[output | true quantile] under a model of the records.
 
-The report depends on all records, so the matrix needs a model of them. No data are read.
+The output depends on all records, so the matrix needs a model of them. No data are read.
 
 - *Unknown shares*, the default: all values are equally likely to be the quantile, and given the quantile all histograms
   of the records are equally likely (`record_models`).
@@ -8,7 +8,7 @@ The report depends on all records, so the matrix needs a model of them. No data 
   distribution Beta(k, n - k + 1); given it, k - 1 records are independent below it and n - k above. With many records
   such a prior nearly determines the quantile, so expected errors are small.
 
-Groups are drawn for every true answer, with a fixed seed, and the known probabilities of their reports are averaged.
+Groups are drawn for every true answer, with a fixed seed, and the known probabilities of their outputs are averaged.
 For judging and choosing mechanisms, never for a release.
 """
 
@@ -84,7 +84,7 @@ class HasProbabilities(Hashable, Protocol):
 def expected_channel(
     query: QuantileQuery, law: HasProbabilities, prior: Prior, size: int | None, parts: int = 1, every: int = 1
 ) -> Channel:
-    """Return the channel from the true quantile to the report, as `Mechanism.channel` describes it.
+    """Return the channel from the true quantile to the output, as `Mechanism.channel` describes it.
 
     parts: how many channels of different sizes are averaged; each is computed from so much fewer groups. every: without
     a prior groups are drawn for every so manyth true answer; the law of another one is that of the nearest, moved.
@@ -149,7 +149,7 @@ def channel_of_unknown_records(
 
 
 def _move_to_all(laws: Floats, truths: Ints) -> Floats:
-    """Return the law of every true answer, reports × answers: that of the nearest of `truths`, moved."""
+    """Return the law of every true answer, outputs × answers: that of the nearest of `truths`, moved."""
     values = laws.shape[1]
     places, matrix = np.arange(values), np.empty((values, values))
     nearest = np.abs(places[:, None] - truths).argmin(axis=1)

@@ -1,4 +1,4 @@
-"""Errors of reports at face value: losses, bias, variance, probabilities of the truth and of the ends.
+"""Errors of outputs at face value: losses, bias, variance, probabilities of the truth and of the ends.
 
 Every function takes a mechanism or a channel first and is a method of both; the law computes the sums, in floats.
 `exact_measures` has the same measures as Fractions. Noise tables use the linear-time forms of `clamped`, so these
@@ -21,7 +21,7 @@ class HasChannel(Protocol):
     """A mechanism, or a channel itself."""
 
     def channel(self, prior: Prior = None) -> "Channel":
-        """Return Pr[report | true answer] with a prior."""
+        """Return Pr[output | true answer] with a prior."""
 
 
 def loss(source: HasChannel, loss: LossLike = "absolute", prior: Prior = None) -> float:
@@ -43,15 +43,15 @@ def loss_per_answer(source: HasChannel, loss: LossLike = "absolute") -> Floats:
 
 
 def truth_probability(source: HasChannel) -> Floats:
-    """Return for every true answer the probability of reporting the cell, or a set of labels, that holds it."""
+    """Return for every true answer the probability of the cell, or a set of labels, that holds it."""
     channel = source.channel()
     return channel.law.truth_probability(channel.query)
 
 
 def end_probability(source: HasChannel) -> Floats:
-    """Return for every true answer the probability of reporting the first or the last output, true or not.
+    """Return for every true answer the probability of the first or the last output, true or not.
 
-    Clamping adds up at the ends: a large value with a small probability of the truth means that reports say more
+    Clamping adds up at the ends: a large value with a small probability of the truth means that outputs say more
     about the range than about the data.
     """
     channel = source.channel()
@@ -59,13 +59,13 @@ def end_probability(source: HasChannel) -> Floats:
 
 
 def bias(source: HasChannel) -> Floats:
-    """Return the expected report minus the true answer, for every true answer."""
+    """Return the expected output minus the true answer, for every true answer."""
     channel = source.channel()
     return channel.law.bias(_require_numbers(channel.query, "bias"))
 
 
 def variance(source: HasChannel) -> Floats:
-    """Return the variance of the report for every true answer, summed around each column's mean to avoid cancellation.
+    """Return the variance of the output for every true answer, summed around each column's mean to avoid cancellation.
 
     For a noise table it is E[error²] - bias², correct to 10^-15 of the squared range.
     """

@@ -155,7 +155,7 @@ class Mechanism(Generic[Q, L]):
 
     @cached_property
     def matrix(self) -> Floats:
-        """Float probabilities P[output, answer], for inspection; reports are drawn from the integers.
+        """Float probabilities P[output, answer], for inspection; outputs are drawn from the integers.
 
         For a quantile they are those expected of groups of unknown shares; see `channel`.
         """
@@ -165,23 +165,23 @@ class Mechanism(Generic[Q, L]):
 
     @property
     def answer_law(self) -> AnswerLaw:
-        """The law, if the report depends on one true answer. Raises `TooLarge` if it depends on all records."""
+        """The law, if the output depends on one true answer. Raises `TooLarge` if it depends on all records."""
         if not isinstance(self.law, AnswerLaw):
             raise TooLarge(
-                "a report about a group's records has no matrix of exact weights: it depends on all of them; "
+                "an output about a group's records has no matrix of exact weights: it depends on all of them; "
                 "channel() has what is expected of it"
             )
         return self.law
 
     @property
     def report_query(self) -> RangeQuery:
-        """A query whose outputs are the possible reports: the query itself, unless reports name sets of labels."""
+        """A query with the possible outputs: the query itself, unless outputs name sets of labels."""
         query = self.query.as_range_query
         return self.law.report_query(query) if isinstance(self.law, AnswerLaw) else query
 
     @property
     def output_count(self) -> int:
-        """The number of possible reports."""
+        """The number of possible outputs."""
         return self.law.output_count(self.query)
 
     def tight_epsilon(self) -> float:
@@ -205,12 +205,12 @@ class Mechanism(Generic[Q, L]):
         units = measure_properties(weights, layout, TOTAL, names, outputs=len(query.outputs))
         return {name: PropertyCheck(units[name]) for name in names}
 
-    # --- reports ------------------------------------------------------------------------------------------
+    # --- outputs ------------------------------------------------------------------------------------------
 
     def sample(self, values: Any, *, clip: bool = False) -> Any:
-        """Draw private reports with operating-system entropy. A scalar gives a scalar.
+        """Draw private outputs with operating-system entropy. A scalar gives a scalar.
 
-        values: true answers; for quantiles the records of one group, which give one report. clip: move numbers outside
+        values: true answers; for quantiles the records of one group, which give one output. clip: move numbers outside
         the query's range to its nearer end. Clipping never increases the distance of two answers, so the guarantee is
         the same. Raises `ValueError` for an answer outside the range otherwise.
         """
@@ -221,12 +221,12 @@ class Mechanism(Generic[Q, L]):
         return self._report(values, system_entropy, clip=clip)
 
     def _report_one(self, position: int, draws: Draws) -> Any:
-        """Draw one report for the position of one number: what `_report` would, without arrays."""
+        """Draw one output for the position of one number: what `_report` would, without arrays."""
         output = np.array(draw_output(self._sampler, position, draws))
         return self.law.decode(self.query, output).tolist()
 
     def simulate(self, values: Any, rng: np.random.Generator) -> Any:
-        """Draw reports as `sample`, from a seeded generator: for studies and tests, never for a release."""
+        """Draw outputs as `sample`, from a seeded generator: for studies and tests, never for a release."""
         return self._report(values, seeded_entropy(rng))
 
     def _report(self, values: Any, draws: Draws, *, clip: bool = False) -> Any:
@@ -235,7 +235,7 @@ class Mechanism(Generic[Q, L]):
         if places is not None and not is_text_array(read_array(values)):  # coordinates in, coordinates out
             return take_places(places, outputs)
         reports = self.law.decode(self.query, outputs)
-        is_one = outputs.ndim == 0 or isinstance(self.law, JointLaw)  # the records of one group are one report
+        is_one = outputs.ndim == 0 or isinstance(self.law, JointLaw)  # the records of one group are one output
         return np.asarray(reports).tolist() if is_one else reports
 
     def sample_groups(self, histograms: Any) -> Any:
@@ -246,7 +246,7 @@ class Mechanism(Generic[Q, L]):
         return self.law.decode(self.query, self.draw(self._histograms(histograms), system_entropy))
 
     def simulate_groups(self, histograms: Any, rng: np.random.Generator) -> Any:
-        """Draw reports as `sample_groups`, from a seeded generator: for studies and tests, never for a release."""
+        """Draw outputs as `sample_groups`, from a seeded generator: for studies and tests, never for a release."""
         return self.law.decode(self.query, self.draw(self._histograms(histograms), seeded_entropy(rng)))
 
     def _histograms(self, histograms: Any) -> Ints:
@@ -272,7 +272,7 @@ class Mechanism(Generic[Q, L]):
     # --- usefulness: the functions of `measures` and `bayes`, as methods -----------------------------------
 
     def channel(self, prior: Prior = None, size: int | None = None, at: Number | None = None) -> Channel:
-        """Return Pr[report | true answer] with a prior of the true answer.
+        """Return Pr[output | true answer] with a prior of the true answer.
 
         prior: a weight for each answer, uniform by default. For a quantile it is a weight for each value, and records
         are drawn independently from it; by default nothing is known: all values are equally likely to be the quantile,
@@ -322,13 +322,13 @@ class Mechanism(Generic[Q, L]):
     worst_remap = bayes.worst_remap
 
     def postprocess(self, remap: ArrayLike) -> "Mechanism":
-        """Return the mechanism that passes its report through a remap (post-processing), certified again.
+        """Return the mechanism that passes its output through a remap (post-processing), certified again.
 
-        remap: for every output the value reported instead, or a matrix R[new output, output] whose columns sum to
+        remap: for every output the value to return instead, or a matrix R[new output, output] whose columns sum to
         one. With values the integer weights are added exactly; with a matrix the product is rounded to integers. Raises
-        `TooLarge` for a quantile, whose reports depend on all records.
+        `TooLarge` for a quantile, whose outputs depend on all records.
         """
-        self.answer_law  # noqa: B018 - raises unless reports depend on one true answer
+        self.answer_law  # noqa: B018 - raises unless outputs depend on one true answer
         query, origin = self.query.as_range_query, Origin("followed_by", {"of": str(self.origin)})
         table, outputs = np.asarray(remap), self.output_count
         if table.ndim == 1 and len(table) == outputs:
@@ -338,7 +338,7 @@ class Mechanism(Generic[Q, L]):
             law = ApproximateMatrix(weights, self.delta) if self.delta else Matrix(weights)
             return Mechanism(query, self.epsilon, law, origin)
         if table.shape != (outputs, outputs) or not (table >= 0).all() or not np.allclose(table.sum(axis=0), 1):
-            raise ValueError(f"remap must be {outputs} reported values, or a {outputs} × {outputs} stochastic matrix")
+            raise ValueError(f"remap must be {outputs} released values, or a {outputs} × {outputs} stochastic matrix")
         if self.delta:
             return certify(table @ self.matrix, query, self.epsilon, origin=origin, delta=self.delta)
         return certify_formula(table @ self.matrix, query, self.epsilon, origin)
@@ -349,7 +349,7 @@ class Mechanism(Generic[Q, L]):
         It keeps each property and each loss whose table and prior equal their mirror images; the loss of the worst
         answer can only fall. Raises `ValueError` unless the query equals its mirror image.
         """
-        self.answer_law  # noqa: B018 - raises unless reports depend on one true answer
+        self.answer_law  # noqa: B018 - raises unless outputs depend on one true answer
         refuse_delta(self)
         query = self.query.as_range_query
         if not query.is_ordered or not query.is_symmetric or not query.has_mirrored_neighbours:
@@ -376,7 +376,7 @@ class Mechanism(Generic[Q, L]):
         return mechanism_card(self)
 
     def plot(self) -> "Figure":
-        """Draw the heatmap as a figure (extra `figures`): true answers across, reports up.
+        """Draw the heatmap as a figure (extra `figures`): true answers across, outputs up.
 
         For several quantiles that are drawn together a heatmap for each.
         """
@@ -388,17 +388,17 @@ class Mechanism(Generic[Q, L]):
         return heatmaps([self.channel()], [str(self.origin)])
 
     def to_pandas(self) -> Any:
-        """Return the probabilities as a pandas frame: a row for each report, a column for each true answer."""
+        """Return the probabilities as a pandas frame: a row for each output, a column for each true answer."""
         channel = self.channel()
         columns = zip(map(str, bayes.answer_values(channel.query).tolist()), channel.matrix.T, strict=True)
         frame = to_pandas_frame(dict(columns))
-        return frame.set_axis(channel.output_values.tolist(), axis="index").rename_axis("report")
+        return frame.set_axis(channel.output_values.tolist(), axis="index").rename_axis("output")
 
     def to_polars(self) -> Any:
-        """Return the probabilities as a Polars frame: reports in the column "report", a column for each answer."""
+        """Return the probabilities as a Polars frame: outputs in the column "output", a column for each answer."""
         channel = self.channel()
         columns = zip(map(str, bayes.answer_values(channel.query).tolist()), channel.matrix.T, strict=True)
-        return to_polars_frame({"report": channel.output_values.tolist(), **dict(columns)})
+        return to_polars_frame({"output": channel.output_values.tolist(), **dict(columns)})
 
     @property
     def unchecked_claims(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ do, independently, the n - k stars and the r = m - 1 - t bars behind it:
     Pr[quantile = t]                             = C(k-1+t, t) · C(n-k+r, r) / C(n+m-1, m-1)
     Pr[x or more records before it are equal]    = C(k-1-x+t, t) / C(k-1+t, t)
 
-and behind it likewise. The error of a report is decided by the few groups in which hardly any other record has the
+and behind it likewise. The error of an output is decided by the few groups in which hardly any other record has the
 value of the k-th. So groups are drawn separately for every range of this number, and weighted by the range's
 probability.
 """

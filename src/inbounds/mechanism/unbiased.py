@@ -1,11 +1,11 @@
-"""Unbiased sums over published reports, without a prior or a model.
+"""Unbiased sums over released values, without a prior or a model.
 
-A report r of the answer a is read as u[r], where u solves Σ_r P[r, a]·u[r] = a for every a. For truncated geometric
+An output r of the answer a is read as u[r], where u solves Σ_r P[r, a]·u[r] = a for every a. For truncated geometric
 noise, α = exp(-epsilon per unit), the noise beyond an end of the range is geometric too, so
 
     u[0] = -α/(1 - α),     u[n] = n + α/(1 - α),     u[r] = r in between,
 
-with variance 2α/(1 - α)², and half of it if the report is an end. Single readings may lie outside the range; only their
+with variance 2α/(1 - α)², and half of it if the output is an end. Single readings may lie outside the range; only their
 sums are meaningful.
 """
 
@@ -44,28 +44,28 @@ class UnbiasedReading:
 
 
 def unbiased_sum(published: Iterable[Any], mechanism: Mechanism | Sequence[Mechanism]) -> UnbiasedSum:
-    """Estimate the sum of the true answers behind published reports without bias, and its standard error.
+    """Estimate the sum of the true answers behind released values without bias, and its standard error.
 
-    published: reports as they were drawn, not values that were adjusted to add up. mechanism: the one that drew them,
-    or one for each report. Raises `ValueError` if a mechanism has no unbiased reading. Optimal mechanisms often have
-    none, because they avoid unlikely reports: ask the publisher for `mechanism = "geometric"`.
+    published: outputs as they were drawn, not values that were adjusted to add up. mechanism: the one that drew them,
+    or one for each output. Raises `ValueError` if a mechanism has no unbiased reading. Optimal mechanisms often have
+    none, because they avoid unlikely outputs: ask the publisher for `mechanism = "truncated_geometric"`.
 
     >>> from inbounds import catalog, count
     >>> geometric = catalog.truncated_geometric(count(25), "1/2")
     >>> print(unbiased_sum([0, 0, 3, 1, 0], geometric))
     -0.624482 ± 5.24 (standard error, 5 groups)
     """
-    reports = np.asarray(list(published), dtype=np.float64)
-    mechanisms = [mechanism] * len(reports) if isinstance(mechanism, Mechanism) else list(mechanism)
-    if len(mechanisms) != len(reports):
-        raise ValueError(f"mechanism must be one, or one for each of {len(reports)} reports, got {len(mechanisms)}")
+    released = np.asarray(list(published), dtype=np.float64)
+    mechanisms = [mechanism] * len(released) if isinstance(mechanism, Mechanism) else list(mechanism)
+    if len(mechanisms) != len(released):
+        raise ValueError(f"mechanism must be one, or one for each of {len(released)} outputs, got {len(mechanisms)}")
     estimate = variance = 0.0
     for drawn_by in {id(m): m for m in mechanisms}.values():
         reading = unbiased_reading(drawn_by)
-        positions = _output_positions(drawn_by, reports[[m is drawn_by for m in mechanisms]])
+        positions = _output_positions(drawn_by, released[[m is drawn_by for m in mechanisms]])
         estimate += float(reading.values[positions].sum())
         variance += float(reading.variances[positions].sum())
-    return UnbiasedSum(estimate, float(np.sqrt(max(variance, 0.0))), len(reports))
+    return UnbiasedSum(estimate, float(np.sqrt(max(variance, 0.0))), len(released))
 
 
 def unbiased_reading(mechanism: Mechanism) -> UnbiasedReading:
@@ -82,8 +82,8 @@ def unbiased_reading(mechanism: Mechanism) -> UnbiasedReading:
             if reading is not None:
                 return reading
     raise ValueError(
-        "mechanism must be one whose reports can be read without bias, got one that cannot be inverted; "
-        'ask for reports by mechanism = "geometric"'
+        "mechanism must be one whose outputs can be read without bias, got one that cannot be inverted; "
+        'ask the publisher for mechanism = "truncated_geometric"'
     )
 
 
@@ -118,11 +118,11 @@ def _solve_unbiased(mechanism: Mechanism) -> UnbiasedReading | None:
     return UnbiasedReading(values, variances) if near and np.abs(values).max() < 1 / RESIDUAL else None
 
 
-def _output_positions(mechanism: Mechanism, reports: Floats) -> Ints:
-    """Return the positions of reports among a mechanism's outputs; raise `ValueError` for a value that is no report."""
+def _output_positions(mechanism: Mechanism, released: Floats) -> Ints:
+    """Return the positions of released values among a mechanism's outputs; raise `ValueError` for another value."""
     outputs = np.asarray(mechanism.query.output_values, dtype=np.float64)
-    positions = np.minimum(np.searchsorted(outputs, reports), len(outputs) - 1)
-    unknown = outputs[positions] != reports
+    positions = np.minimum(np.searchsorted(outputs, released), len(outputs) - 1)
+    unknown = outputs[positions] != released
     if unknown.any():
-        raise ValueError(f"published must hold reports of the mechanism, got {reports[unknown][0]:g}")
+        raise ValueError(f"published must hold outputs of the mechanism, got {released[unknown][0]:g}")
     return np.asarray(positions)

@@ -100,7 +100,7 @@ class PerturbationTable:
     def zero_bound(self) -> Fraction:
         """A delta that no epsilon avoids, if empty cells stay 0 and count 1 has this mean and variance.
 
-        A report of 0 is then possible for count 1 only as noise of -1. Cantelli's inequality bounds its probability,
+        An output of 0 is then possible for count 1 only as noise of -1. Cantelli's inequality bounds its probability,
         and any other result tells that the cell is not empty. 1/(1 + V) without bias; 0 if empty cells do not stay 0.
         """
         if not self.zero_stays:

@@ -1,4 +1,4 @@
-"""Queries: the possible true answers, the outputs that may be reported, and which answers are neighbours.
+"""Queries: the possible true answers, the possible outputs, and which answers are neighbours.
 
 A query is the first step of every design; it does not read data.
 """

@@ -21,7 +21,7 @@ class JointQuantileQuery:
     """The quantiles `at` of one group, drawn together. The other fields are those of `QuantileQuery`.
 
     at: the shares of the records that the quantiles do not exceed, rising. With few records two of them may be the same
-    record; the report then has the same value for both.
+    record; the output then has the same value for both.
     """
 
     values: Scale
@@ -119,7 +119,7 @@ def check_joint_quantile(query: object) -> None:
 
 
 def quantiles(at: Iterable[Number], low: Number, high: Number, **arguments: Any) -> JointQuantileQuery:
-    """Return the query for several quantiles of one group, drawn together and reported in order.
+    """Return the query for several quantiles of one group, drawn together and in order.
 
     at: the quantiles, each as in `quantile`; the other arguments are those of `quantile`. One draw of all of them errs
     less than a draw for each with a part of epsilon.

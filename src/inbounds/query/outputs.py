@@ -1,4 +1,4 @@
-"""Output cells: what a mechanism can report, and the bounds of a range."""
+"""Output cells: the possible outputs of a mechanism, and the bounds of a range."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from inbounds.trusted.scale import Scale
 
 @dataclass(frozen=True)
 class OutputCells(Sequence[tuple[Fraction, Fraction, Fraction]]):
-    """Output cells (lower, upper, value), disjoint and in order; `value` is reported for the cell."""
+    """Output cells (lower, upper, value), disjoint and in order; `value` stands for the cell."""
 
     lowers: Scale
     uppers: Scale
@@ -84,7 +84,7 @@ def to_common_integers(*scales: Scale) -> list[list[int]]:
 
 
 def cells(lower: Number, upper: Number, count: int) -> OutputCells:
-    """Return `count` equal output cells over lower..upper, each reported as its middle.
+    """Return `count` equal output cells over lower..upper, each published as its middle.
 
     >>> cells(0, 10, 2)[1]
     (Fraction(5, 1), Fraction(10, 1), Fraction(15, 2))

@@ -36,7 +36,7 @@ KINDS = EVEN | {"interval", "graph", "map", "tree", "pair of counts", "histogram
 
 @dataclass(frozen=True)
 class RangeQuery:
-    """A query with one true answer: its possible answers, the cells it may report, and its neighbours.
+    """A query with one true answer: its possible answers, its output cells, and its neighbours.
 
     kind: what the query is called, one of KINDS. rounds: real answers are first rounded down into the cells of the
     answers. labels: the names of answers without order. allowance: what the caller's arithmetic may add to the distance
@@ -148,7 +148,7 @@ class RangeQuery:
         return self.neighbours.describe(self)
 
     def promise(self, epsilon: Fraction) -> str:
-        """Return the guarantee of an epsilon-private report, in sentences without formulas."""
+        """Return the guarantee of an epsilon-private output, in sentences without formulas."""
         return self.neighbours.promise(self, epsilon)
 
     def claim(self) -> str:
@@ -245,7 +245,7 @@ class RangeQuery:
 
     @property
     def cuts(self) -> tuple[int, ...]:
-        """Every j that is no neighbour of j + 1: a report may reveal on which side of the gap the answer is."""
+        """Every j that is no neighbour of j + 1: an output may reveal on which side of the gap the answer is."""
         return self.neighbours.cuts(self.answers)
 
     @cached_property
@@ -317,7 +317,7 @@ class RangeQuery:
 
     @cached_property
     def _numbers(self) -> NDArray[Any] | None:
-        """The reported numbers as a read-only array; None for integers beyond 64 bits."""
+        """The outputs as a read-only array of numbers; None for integers beyond 64 bits."""
         values = self.outputs.values.numbers()
         return None if values.dtype == object else freeze(values)
 
@@ -335,9 +335,9 @@ class RangeQuery:
         return self.outputs.values.numbers_at(outputs)
 
     def output_index(self, output: Any) -> int:
-        """Return the position of a reported value among the outputs. A place may be a label or coordinates.
+        """Return the position of a released value among the outputs. A place may be a label or coordinates.
 
-        Raises `ValueError` if it is not a value that is reported.
+        Raises `ValueError` if it is no output.
         """
         if self.places is not None and not isinstance(output, str):
             return int(self.encode(output))
@@ -348,7 +348,7 @@ class RangeQuery:
             matches = np.isclose(reported.astype(float), float(output), rtol=1e-9, atol=0)
         positions = np.flatnonzero(matches)
         if len(positions) != 1:
-            raise ValueError("output must be one of the values the mechanism reports")
+            raise ValueError("output must be one of the mechanism's outputs")
         return int(positions[0])
 
     @property
@@ -437,7 +437,7 @@ class RangeQuery:
     def __repr__(self) -> str:
         noun = "labels" if self.places is None else "places"
         answers = f"{len(self.labels)} {noun}" if self.labels is not None else repr(self.answers)
-        extra = "" if self.one_output_per_answer else f", reported in {self.outputs!r}"
+        extra = "" if self.one_output_per_answer else f", published in {self.outputs!r}"
         return f"<{self.kind}: {answers}{extra}; neighbours: {self.neighbours}>"
 
 

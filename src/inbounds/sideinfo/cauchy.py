@@ -83,9 +83,9 @@ def best_split(
 
 
 def snapped_cauchy(at: Sensitivity, parts: Split, outputs: Floats | None = None) -> Floats:
-    """Return Pr[output | database] of Cauchy noise around the true value, reported as the nearest output.
+    """Return Pr[output | database] of Cauchy noise around the true value, moved to the nearest output.
 
-    outputs: increasing values that may be reported; by default the integers low..high. Mass beyond the range is added
+    outputs: increasing values; by default the integers low..high. Mass beyond the range is added
     to its ends. For study only: the law depends on the data beyond the answer.
     """
     values = np.arange(at.low, at.high + 1, dtype=np.float64) if outputs is None else np.asarray(outputs, float)
@@ -105,7 +105,7 @@ def snap_cauchy(values: Floats, centre: float, scale: float) -> Floats:
 
 
 def expected_loss(at: Sensitivity, parts: Split, loss: LossLike = "absolute") -> float:
-    """Return the expected loss of the snapped Cauchy report at one database."""
+    """Return the expected loss of the snapped Cauchy output at one database."""
     loss_object = to_loss(loss)
     if not isinstance(loss_object, ErrorLoss):
         raise ValueError("a loss of the error is needed: the answers of a database are not declared in a table")

@@ -1,6 +1,6 @@
 """Pre-rounding: use a rough prior to round the true answer into wide cells before noise is added.
 
-The two-stage mechanism of 004 §5.2.2. The edges of the cells and the values reported for them are searched together
+The two-stage mechanism of 004 §5.2.2. The edges of the cells and the outputs for them are searched together
 (`preround_search`). Knowledge about the truth enters as a set of plausible priors; the loss is their average or the
 worst of them.
 """
@@ -29,7 +29,7 @@ ROUNDS = 100
 class PreRounding:
     """A designed pre-rounding.
 
-    mechanism: certified. edges: where cells meet, in units of the answer. values: what is reported for each noisy cell.
+    mechanism: certified. edges: where cells meet, in units of the answer. values: the output for each noisy cell.
     losses: expected loss under each prior; loss: their average or largest. bound: no pre-rounding of this kind, nor a
     random choice among several, has a smaller loss; minus infinity if not all were tried.
     """

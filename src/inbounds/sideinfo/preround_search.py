@@ -2,7 +2,7 @@
 
 The answer is rounded into m cells; inner cells are at least as wide as the sensitivity, so neighbours fall into the
 same cell or the next. Geometric noise moves between cells, Pr[cell c | cell d] ~ e^(-epsilon·|c-d|), truncated at the
-ends. Every noisy cell is reported as the output with the least expected loss (004 §5.2.2).
+ends. Every noisy cell gets the output with the least expected loss (004 §5.2.2).
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ class Search:
         return cls(query, to_epsilon(epsilon), to_loss(loss).table(query), after, _selection(after), False)
 
     def best(self, prior: Floats) -> Edges:
-        """Return the edges with the least expected loss under one prior, with the best report for each noisy cell."""
+        """Return the edges with the least expected loss under one prior, with the best output for each noisy cell."""
         below = self._below(prior)
         edges = self.candidates[int(self._costs(self.candidates, below).argmin())]
         return edges if self.complete else self._descend(edges, below)
@@ -59,7 +59,7 @@ class Search:
         return float(next(iter(self._costs([edges], self._below(prior)))))
 
     def values(self, edges: Edges, prior: Floats) -> Ints:
-        """Return the output reported for each noisy cell."""
+        """Return the output for each noisy cell."""
         return np.asarray(self._cell_costs(np.array([edges], dtype=np.int64), self._below(prior))[:, 0].argmin(axis=0))
 
     def matrix(self, edges: Edges, values: Ints) -> Floats:
@@ -74,7 +74,7 @@ class Search:
         return np.asarray(priors @ (self.matrix(edges, values) * self.losses).sum(axis=0))
 
     def _below(self, prior: Floats) -> Floats:
-        """Return below[v, e]: the loss of reporting v for all answers before e, weighted by the prior."""
+        """Return below[v, e]: the loss of the output v for all answers before e, weighted by the prior."""
         return np.pad(np.cumsum(self.losses * prior, axis=1), ((0, 0), (1, 0)))
 
     def _costs(self, candidates: Sequence[Edges], below: Floats) -> Floats:
@@ -90,7 +90,7 @@ class Search:
         return costs
 
     def _cell_costs(self, edges: Ints, below: Floats) -> Floats:
-        """Return costs[v, candidate, c] of reporting v for noisy cell c: the sum over cells d of G[c, d] · loss in
+        """Return costs[v, candidate, c] of the output v for noisy cell c: the sum over cells d of G[c, d] · loss in
         d.
         """
         count, size = edges.shape

@@ -1,7 +1,7 @@
 """Certified release of an order statistic by its smooth sensitivity: the discretization of `cauchy`.
 
 If data are dense around the median, one person moves it far less than the range allows, and noise can be smaller. The
-law of the report then depends on the data beyond the answer, and a matrix outputs × answers cannot hold it. This
+law of the output then depends on the data beyond the answer, and a matrix outputs × answers cannot hold it. This
 module makes the dependence finite: a database x with answer f has the state (f, t), where the integer t says how many
 times the sensitivity has shrunk,
 
@@ -49,7 +49,7 @@ FINEST = 0.002
 class SmoothRelease:
     """A certified release of an order statistic of integers in low..high; made by `smooth_release`.
 
-    *Formal guarantee.* For databases that differ in one value, each report is at most e^epsilon times likelier under
+    *Formal guarantee.* For databases that differ in one value, each output is at most e^epsilon times likelier under
     one than under the other, in exact arithmetic. This is checked when the object is made. weights[output, t, answer]
     are over 2**62; growth[d] is u[d] over 2**64, u[0] = 1.
     """
@@ -107,12 +107,12 @@ class SmoothRelease:
         return np.asarray(self.weights[:, self.level(at), int(at.answer) - self.low] / TOTAL)
 
     def loss(self, at: Sensitivity, loss: LossLike = "absolute") -> float:
-        """Return the expected loss of the report at a database."""
+        """Return the expected loss of the output at a database."""
         table = to_loss(loss).table(extreme(self.low, self.high))
         return float(self.law(at) @ table[:, int(at.answer) - self.low])
 
     def sample(self, at: Sensitivity) -> int:
-        """Draw a private report for the statistic of a database, with operating-system entropy."""
+        """Draw a private output for the statistic of a database, with operating-system entropy."""
         return self._report(at, system_entropy)
 
     def simulate(self, at: Sensitivity, rng: np.random.Generator) -> int:

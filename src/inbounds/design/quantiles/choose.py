@@ -172,7 +172,7 @@ def _design_for_prior(query: QuantileQuery, epsilon: Fraction, prior: Floats, se
     scores = _certify(table, query, epsilon)
     made = {SIDED if isinstance(table, SidedScores) else PLAIN: scores}
     expected = scores.channel(prior)
-    # Pr[i | t] >= exp(-epsilon) Pr[i | t'] for any two answers: an oblivious report loses that share of a constant
+    # Pr[i | t] >= exp(-epsilon) Pr[i | t'] for any two answers: an oblivious output loses that share of a constant
     least = math.exp(-float(epsilon)) * expected.constant_loss()
     if expected.loss() > least and len(query.values) <= search.max_columns:
         answers = quantile_distribution(prior, query.at, query.size)

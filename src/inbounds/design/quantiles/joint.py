@@ -125,7 +125,7 @@ def design_joint(query: JointQuantileQuery, epsilon: Number, *, closeness: Numbe
     """Design the mechanism that draws several quantiles of a group of public size together.
 
     A vector is the likelier, the fewer records must change until it is the true one. All of epsilon is used for the
-    vector, so that three quantiles err less than three draws with a third of epsilon each. Reports rise by
+    vector, so that three quantiles err less than three draws with a third of epsilon each. Outputs rise by
     construction.
 
     closeness: how much vectors of quantiles that are close together are preferred beforehand: a distance of d steps has

@@ -35,7 +35,7 @@ def design_permute_flip(query: QuantileQuery, epsilon: Number, *, steepness: flo
     """Design permute-and-flip over path lengths.
 
     Each value is a candidate with a probability that falls with the number of records that would have to change for it
-    to be the quantile. One of the candidates is reported. The probability also falls with the depth of the group, the
+    to be the quantile. One of the candidates is the output. The probability also falls with the depth of the group, the
     number of records that may change before its quantile does. Table and depths are as steep as the exact bound allows.
 
     steepness: where the step of the table lies between that of the exponential mechanism, exp(epsilon/2), which is 0,

@@ -2,7 +2,7 @@
 
 Two parameters of a *sided* table are searched. The *pace* of each side of the answer: beyond a maximum there is no
 record and every value is one record away, so a steep pace is useless there, and weights may fall faster among the
-records. The *spread*: how many values beside the answer are reported as often as it, or nearly. It adds half its width
+records. The *spread*: how many values beside the answer are nearly as likely outputs as it. It adds half its width
 to the error and takes probability from all others. A *plain* table is alike on both sides and has one parameter, its
 steepness.
 

@@ -107,25 +107,25 @@ class Law(ABC, Generic[Q]):
 
     @abstractmethod
     def output_count(self, query: Q) -> int:
-        """Return the number of possible reports."""
+        """Return the number of possible outputs."""
 
     @abstractmethod
     def decode(self, query: Q, outputs: Ints) -> Any:
-        """Return the reported values at these positions."""
+        """Return the released values at these positions."""
 
 
 class MatrixMeasures:
     """Measures for every true answer, computed from a matrix of probabilities P[output, answer]."""
 
     has_face_value: ClassVar[bool] = True
-    """Whether a report is one of the answers, so that it has a loss at face value."""
+    """Whether an output is one of the answers, so that it has a loss at face value."""
 
     def probabilities(self, query: RangeQuery) -> Floats:
         """Return P[output, answer] as floats. Raises `TooLarge` beyond MATRIX_LIMIT entries."""
         raise NotImplementedError
 
     def report_query(self, query: RangeQuery) -> RangeQuery:
-        """Return a query whose outputs are the possible reports, in their order."""
+        """Return a query with the possible outputs, in their order."""
         return query
 
     def named_labels(self, query: RangeQuery, output: int) -> Ints:
@@ -133,15 +133,15 @@ class MatrixMeasures:
         return np.array([output])
 
     def output_count(self, query: RangeQuery) -> int:
-        """Return the number of possible reports."""
+        """Return the number of possible outputs."""
         return len(query.outputs)
 
     def output_index(self, query: RangeQuery, output: Any) -> int:
-        """Return the position of a reported value. Raises `ValueError` if it is never reported."""
+        """Return the position of a released value. Raises `ValueError` if it is no output."""
         return query.output_index(output)
 
     def decode(self, query: RangeQuery, outputs: Ints) -> Any:
-        """Return the reported values at these positions."""
+        """Return the released values at these positions."""
         return query.decode(outputs)
 
     def likelihood(self, query: RangeQuery, output: int) -> Floats:
@@ -153,20 +153,20 @@ class MatrixMeasures:
         return np.asarray(np.einsum("ij,ij->j", self.probabilities(query), loss.table(query)))
 
     def truth_probability(self, query: RangeQuery) -> Floats:
-        """Return Pr[the report is the cell that holds the answer] for every answer."""
+        """Return Pr[the output is the cell that holds the answer] for every answer."""
         return self.probabilities(query)[query.home_cell, np.arange(len(query.answers))]
 
     def ends(self, query: RangeQuery) -> Floats:
-        """Return Pr[the report is the first or the last output] for every answer."""
+        """Return Pr[the output is the first or the last output] for every answer."""
         matrix = self.probabilities(query)
         return np.asarray(matrix[0] + matrix[-1] if len(matrix) > 1 else matrix[0].copy())
 
     def bias(self, query: RangeQuery) -> Floats:
-        """Return E[reported - true] for every answer."""
+        """Return E[output - true] for every answer."""
         return np.asarray(np.einsum("ij,ij->j", self.probabilities(query), _errors(query)))
 
     def variance(self, query: RangeQuery) -> Floats:
-        """Return the variance of the report for every answer, around each column's mean to avoid cancellation."""
+        """Return the variance of the output for every answer, around each column's mean to avoid cancellation."""
         around = _errors(query) - self.bias(query)
         return np.asarray(np.einsum("ij,ij,ij->j", self.probabilities(query), around, around))
 
@@ -176,7 +176,7 @@ class MatrixMeasures:
 
 
 class AnswerLaw(MatrixMeasures, Law[RangeQuery]):
-    """A law whose report depends on one true answer: Pr[output | answer].
+    """A law whose output depends on one true answer: Pr[output | answer].
 
     A subclass must have `matrix`; it may have quicker forms of everything that is derived from it here.
     """
@@ -217,7 +217,7 @@ class AnswerLaw(MatrixMeasures, Law[RangeQuery]):
         return None
 
     def label_chances(self, query: RangeQuery) -> tuple[Fraction, Fraction]:
-        """Return Pr[a report names the true label] and Pr[it names a given other one].
+        """Return Pr[an output names the true label] and Pr[it names a given other one].
 
         For laws that treat all labels alike; others must not be asked.
         """
@@ -256,7 +256,7 @@ class AnswerLaw(MatrixMeasures, Law[RangeQuery]):
 
 
 class RecordsLaw(Law[QuantileQuery]):
-    """A law whose report depends on all records of a group, given as histograms: groups × counts of the values."""
+    """A law whose output depends on all records of a group, given as histograms: groups × counts of the values."""
 
     query_type = QuantileQuery
     has_claims = False

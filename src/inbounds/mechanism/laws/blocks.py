@@ -1,4 +1,4 @@
-"""Reports that name a set of labels: sets that hold the true label are likelier."""
+"""Outputs that name a set of labels: sets that hold the true label are likelier."""
 
 import operator
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ DESIGNS: dict[str, tuple[type[LabelDesign], tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class BlockResponse(AnswerLaw):
-    """A law that reports one set of a block design.
+    """A law that draws one set of a block design.
 
     With weight `inside` over 2**62 it is one of the sets that hold the truth, else one of the others; within each kind
     the choice is uniform up to rounding.
@@ -85,7 +85,7 @@ class BlockResponse(AnswerLaw):
 
     @property
     def worst_ratio(self) -> Fraction:
-        """The largest ratio of any report's probabilities under two labels."""
+        """The largest ratio of any output's probabilities under two labels."""
         least, most = block_weights(self.design.blocks, self.design.holding, self.inside)
         return Fraction(most, least)
 
@@ -117,15 +117,15 @@ class BlockResponse(AnswerLaw):
     def proof_steps(self, query: RangeQuery) -> list[str]:
         design = self.design
         return [
-            f"each label lies in {design.holding} of {design.blocks} sets; one of these is reported with probability "
+            f"each label lies in {design.holding} of {design.blocks} sets; one of these is drawn with probability "
             f"{self.inside}/2^62, else one of the others",
-            "which one of them is a draw of 2^62 modulo their number, so every report's probability under every label "
+            "which one of them is a draw of 2^62 modulo their number, so every output's probability under every label "
             "is a whole multiple of 2^-124",
             "the largest is at most p/2^128 times the smallest",
             RATIO_BOUND,
         ]
 
-    # --- reports: numbers of sets -------------------------------------------------------------------------
+    # --- outputs: numbers of sets -------------------------------------------------------------------------
 
     def sampler(self, query: RangeQuery) -> BlockSampler:
         return BlockSampler(self.design, self.inside)
@@ -139,7 +139,7 @@ class BlockResponse(AnswerLaw):
     def output_index(self, query: RangeQuery, output: Any) -> int:
         number = to_int(output, "output", 0)
         if number >= self.design.blocks:
-            raise ValueError(f"output must be a report below {self.design.blocks}, got {output!r}")
+            raise ValueError(f"output must be a whole number below {self.design.blocks}, got {output!r}")
         return number
 
     def decode(self, query: RangeQuery, outputs: Ints) -> Any:
@@ -149,10 +149,10 @@ class BlockResponse(AnswerLaw):
         positions = np.arange(self.design.labels)
         return positions[self.design.holds(np.full(len(positions), output), positions)]
 
-    # --- measures: a report is a set, so it has no error at face value ------------------------------------
+    # --- measures: an output is a set, so it has no error at face value ------------------------------------
 
     def matrix(self, query: RangeQuery) -> Ints:
-        raise TooLarge("reports that name sets of labels have weights over 2^124, not a matrix over 2^62")
+        raise TooLarge("outputs that name sets of labels have weights over 2^124, not a matrix over 2^62")
 
     def likelihood(self, query: RangeQuery, output: int) -> Floats:
         hit, sets, blocks = float(self.hit), self.design.holding, self.design.blocks
@@ -168,7 +168,7 @@ class BlockResponse(AnswerLaw):
         _refuse_face_value()
 
     def truth_probability(self, query: RangeQuery) -> Floats:
-        """Return Pr[the reported set holds the true label] for every label."""
+        """Return Pr[the drawn set holds the true label] for every label."""
         return np.full(self.design.labels, float(self.hit))
 
     # --- files --------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class BlockResponse(AnswerLaw):
 
 
 def _refuse_face_value() -> NoReturn:
-    raise ValueError("a report names a set of labels, which has no loss at face value; use bayes_loss or best_guess")
+    raise ValueError("an output names a set of labels, which has no loss at face value; use bayes_loss or best_guess")
 
 
 def make_tight_blocks(design: LabelDesign, epsilon: Fraction) -> BlockResponse:

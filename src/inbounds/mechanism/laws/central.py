@@ -99,7 +99,7 @@ class CentralRecords(RecordsLaw):
             f"the central {self.length} of the {query.size} records in order change in one at most when a record does"
         )
         return [
-            "the report depends on the quantile alone" if self._is_quantile(query) else changes,
+            "the output depends on the quantile alone" if self._is_quantile(query) else changes,
             f"{self.weights.size} probabilities are whole multiples of 2^-62, each column sums to exactly 1",
             "among any multisets that differ in one record, and for every output, the largest probability is at most "
             "p/2^128 times the smallest",

@@ -28,11 +28,11 @@ FEW = 8
 """Runs of fewer steps are summed step by step rather than as a difference of cumulative sums."""
 
 ErrorFunction = Callable[[Floats], Floats]
-"""A function of signed errors (reported - true), elementwise."""
+"""A function of signed errors (output - true), elementwise."""
 
 
 def clamped_truth(law: "Noise", query: RangeQuery) -> Floats:
-    """Return Pr[the report is the cell that holds the answer] for every answer; exact except for one rounding."""
+    """Return Pr[the output is the cell that holds the answer] for every answer; exact except for one rounding."""
     cumulative, j = np.cumsum(law.all_weights()), np.arange(law.size + 1)
     if law.remap is None:
         return interval_weights(cumulative, j, j, j) / TOTAL
@@ -49,17 +49,17 @@ def clamped_truth(law: "Noise", query: RangeQuery) -> Floats:
 
 
 def clamped_ends(law: "Noise", query: RangeQuery) -> Floats:
-    """Return Pr[the report is the first or the last output] for every answer; exact except for one rounding."""
+    """Return Pr[the output is the first or the last output] for every answer; exact except for one rounding."""
     return _output_probability(law, 0, len(query.outputs) - 1)
 
 
 def clamped_likelihood(law: "Noise", output: int) -> Floats:
-    """Return Pr[the report is `output`] for every answer; exact except for one rounding."""
+    """Return Pr[the output is `output`] for every answer; exact except for one rounding."""
     return _output_probability(law, output)
 
 
 def _output_probability(law: "Noise", *outputs: int) -> Floats:
-    """Return Pr[the report is one of these outputs] for every answer, clamped noise included."""
+    """Return Pr[the output is one of these outputs] for every answer, clamped noise included."""
     table, n = law.all_weights(), law.size
     cumulative, units = None, np.zeros(n + 1, dtype=np.int64)
     for start, stop in _steps_to(law, outputs):
@@ -75,7 +75,7 @@ def _output_probability(law: "Noise", *outputs: int) -> Floats:
 
 
 def _steps_to(law: "Noise", outputs: tuple[int, ...]) -> Iterable[tuple[int, int]]:
-    """Return the first and the last step of each run of steps that are reported as one of these outputs."""
+    """Return the first and the last step of each run of steps that are mapped to one of these outputs."""
     if law.remap is None:
         return [(output, output) for output in outputs]
     is_target = law.remap == outputs[0] if len(outputs) == 1 else np.isin(law.remap, outputs)
@@ -117,9 +117,9 @@ def _sum_polynomial(f: Callable[[int], Fraction], last: int) -> Fraction:
 
 
 def expected_error_terms(law: "Noise", query: RangeQuery, f: ErrorFunction) -> Floats:
-    """Return E[f(reported - true)] for every answer, in O(n + moved · core).
+    """Return E[f(output - true)] for every answer, in O(n + moved · core).
 
-    moved: the number of steps that the remap reports as another value. Their noise outside the core counts as not
+    moved: the number of steps that the remap maps to another value. Their noise outside the core counts as not
     moved, which concerns at most floor·moved·2**-62 of probability: about 10^-12 for a million answers.
     """
     table = law.all_weights() / TOTAL

@@ -25,7 +25,7 @@ NUMBERS = 1 << 20
 
 
 class JointLaw(Law[JointQuantileQuery]):
-    """A law whose report is a rising vector of quantiles, and depends on all records of a group."""
+    """A law whose output is a rising vector of quantiles, and depends on all records of a group."""
 
     query_type = JointQuantileQuery
     has_claims = False

@@ -30,7 +30,7 @@ from inbounds.trusted.scale import check_list_size
 
 @dataclass(frozen=True, eq=False)
 class Noise(AnswerLaw):
-    """A law that reports clamp(answer + noise) on the steps 0..size, mapped to an output by `remap`.
+    """A law that outputs clamp(answer + noise) on the steps 0..size, mapped to an output by `remap`.
 
     Noise weights over 2**62: core[d + K] for |d| <= K, `floor` for K < |d| < size, `end` for |d| = size.
     The floor keeps every output possible under every answer; the ends make tail sums decay slowly enough.
@@ -169,15 +169,15 @@ class Noise(AnswerLaw):
         )
 
     def truth_probability(self, query: RangeQuery) -> Floats:
-        """Return Pr[the report is the cell that holds the answer] for every answer."""
+        """Return Pr[the output is the cell that holds the answer] for every answer."""
         return clamped.clamped_truth(self, query)
 
     def ends(self, query: RangeQuery) -> Floats:
-        """Return Pr[the report is the first or the last output] for every answer."""
+        """Return Pr[the output is the first or the last output] for every answer."""
         return clamped.clamped_ends(self, query)
 
     def bias(self, query: RangeQuery) -> Floats:
-        """Return E[reported - true] for every answer."""
+        """Return E[output - true] for every answer."""
         return clamped.expected_error_terms(self, query, lambda error: error)
 
     def variance(self, query: RangeQuery) -> Floats:

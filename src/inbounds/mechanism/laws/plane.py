@@ -44,7 +44,7 @@ Decay = Callable[[Ints, Ints], Floats]
 
 @dataclass(frozen=True, eq=False)
 class PlaneNoise(AnswerLaw):
-    """A law that reports the nearest cell of the map to cell + noise, then maps it to another cell by `remap`.
+    """A law that returns the nearest cell of the map to cell + noise, then maps it to another cell by `remap`.
 
     table[a + rows - 1, b + columns - 1] is the weight of the noise (a, b) over 2**62. Independently of the answer, each
     cell also has the weight `anywhere`, and the first cell the rest up to 2**62.
@@ -167,7 +167,7 @@ class PlaneNoise(AnswerLaw):
         return np.asarray(sums.ravel() / TOTAL)
 
     def truth_probability(self, query: RangeQuery) -> Floats:
-        """Return Pr[the report is the answer] for every answer: the sum over the outputs that are remapped to it."""
+        """Return Pr[the output is the answer] for every answer: the sum over the outputs that are remapped to it."""
         (rows, columns), targets = self.size, self._targets()
         outputs, rest = np.arange(rows * columns), remaining_weight(self._sealed[0].array, self.anywhere)
         (y, x), (to_y, to_x) = np.divmod(outputs, columns), np.divmod(targets, columns)

@@ -124,25 +124,25 @@ class Response(AnswerLaw):
         return sums[name] * Fraction(self.other_weight, TOTAL)
 
     def truth_probability(self, query: RangeQuery) -> Floats:
-        """Return Pr[the report is the answer] for every answer."""
+        """Return Pr[the output is the answer] for every answer."""
         return np.full(self.size, self._shares[0])
 
     def ends(self, query: RangeQuery) -> Floats:
-        """Return Pr[the report is the first or the last output] for every answer."""
+        """Return Pr[the output is the first or the last output] for every answer."""
         truth, other = self._shares
         probabilities = np.full(self.size, 2 * other)
         probabilities[[0, -1]] = truth + other
         return probabilities
 
     def bias(self, query: RangeQuery) -> Floats:
-        """Return E[reported - true] for every answer."""
+        """Return E[output - true] for every answer."""
         values = query.answers.floats()
         return np.asarray(self._shares[1] * self.size * (values.mean() - values))
 
     def variance(self, query: RangeQuery) -> Floats:
         """Return (1 - l)·Var[u] + l·(1 - l)·(v - E[u])² for every answer v.
 
-        With probability l the report is v, else a uniform draw u from all answers.
+        With probability l the output is v, else a uniform draw u from all answers.
         """
         values, lift = query.answers.floats(), self._shares[0] - self._shares[1]
         around = values - values.mean()

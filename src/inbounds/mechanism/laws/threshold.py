@@ -1,4 +1,4 @@
-"""A count that is reported only above a threshold: for groups that are not known before the data is read."""
+"""A count that is published only above a threshold: for groups that are not known before the data is read."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -19,17 +19,17 @@ from inbounds.trusted.samplers import ThresholdSampler
 from inbounds.trusted.threshold import check_threshold
 
 NOTHING = 0
-"""The output that stands for no report."""
+"""The output that stands for no output."""
 
 
 @dataclass(frozen=True, eq=False)
 class Threshold(AnswerLaw):
-    """A count plus noise, reported where it exceeds the bound of the noise; otherwise the output is 0, for no report.
+    """A count plus noise, published if it exceeds the bound of the noise; else the output is 0: nothing is published.
 
     wide, narrow: weights of the noise -k..k, and of -(k - 1)..k - 1 or nothing, over 2**62 together.
 
-    Formal guarantee: (epsilon, delta)-private for counts one apart, and a count of 0 is never reported. For two counts
-    n apart, which one person never causes, see `ApproximateMatrix`. Reports are at most the largest answer.
+    Formal guarantee: (epsilon, delta)-private for counts one apart, and a count of 0 is never published. For two counts
+    n apart, which one person never causes, see `ApproximateMatrix`. Outputs are at most the largest answer.
     """
 
     wide: Ints
@@ -50,7 +50,7 @@ class Threshold(AnswerLaw):
 
     @property
     def bound(self) -> int:
-        """The largest noise, k: counts above 2k are always reported."""
+        """The largest noise, k: counts above 2k are always published."""
         return len(self.wide) // 2
 
     @cached_property
@@ -91,7 +91,7 @@ class Threshold(AnswerLaw):
         return weights
 
     def chance(self, persons: int) -> Fraction:
-        """Return the probability that a group of so many persons is reported."""
+        """Return the probability that a group of so many persons is published."""
         tables = [(self.wide, self.bound)] + ([(self.narrow, self.bound - 1)] if len(self.narrow) else [])
         reported = sum(sum(table[max(2 * bound + 1 - persons, 0) :].tolist()) for table, bound in tables)
         return Fraction(reported, TOTAL)
@@ -99,8 +99,8 @@ class Threshold(AnswerLaw):
     def mean_error(self, power: int = 1) -> float:
         """Return the mean of the absolute noise, or of a power of it.
 
-        It is what is expected of a reported number, if all numbers of persons are equally likely: a report above k can
-        come from every noise, and a report of k from every noise that is bounded by k - 1.
+        It is expected of a published number, if all numbers of persons are equally likely: an output above k can
+        come from every noise, and an output of k from every noise that is bounded by k - 1.
         """
         sizes = np.abs(np.arange(-self.bound, self.bound + 1)).astype(np.float64) ** power
         return float(sizes @ (self.noise / TOTAL))
@@ -128,8 +128,8 @@ class Threshold(AnswerLaw):
     def proof_steps(self, query: RangeQuery) -> list[str]:
         return [
             f"{len(self.wide) + len(self.narrow)} weights of noise are whole, none negative, and sum to 2^62",
-            f"noise is at most {self.bound}, and a number is reported only above the bound of its noise, so that a "
-            "group of nobody is never reported",
+            f"noise is at most {self.bound}, and a number is published only above the bound of its noise, so that a "
+            "group of nobody is never published",
             "for any two counts one apart, in both orders, what the probabilities of outputs under the one exceed "
             f"p/2^128 times those under the other adds up to at most delta, {self.delta}",
             RATIO_BOUND,
