@@ -1,7 +1,8 @@
 (* inbounds-check: what a passport proves, of a mechanism or of quantiles, by the checkers extracted from the proof.
 
    The reading (json, canonical, sha256, spelling) is written by hand; the verdict is that of Checker.check_passport,
-   Checker.check_delta, Checker.check_map, Checker.check_quantile or Checker.check_several. *)
+   Checker.check_delta, Checker.check_delta_noise, Checker.check_delta_threshold, Checker.check_map, Checker.check_quantile or
+   Checker.check_several. *)
 
 let longest = 1 lsl 29
 
@@ -48,7 +49,10 @@ let check path =
           | None -> (
               match Spelling.approximate_noise fields with
               | Some (query, table, delta) -> Checker.check_delta_noise query table delta
-              | None -> Checker.check_passport (Spelling.passport fields))) in
+              | None -> (
+                  match Spelling.threshold fields with
+                  | Some (query, wide, narrow, delta) -> Checker.check_delta_threshold query wide narrow delta
+                  | None -> Checker.check_passport (Spelling.passport fields)))) in
   if not passed then Spelling.refuse "the weights are not private for this query and epsilon"
 
 (* What is said of a file, and the exit code that it asks for. *)

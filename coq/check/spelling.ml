@@ -184,7 +184,7 @@ let label_sets value =
   | _ -> refuse "sets of labels must be of one family"
 
 (* The laws that have a rule here. *)
-let laws = [ "matrix"; "approximate"; "approximate_noise"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central"; "joint"; "joint_sizes" ]
+let laws = [ "matrix"; "approximate"; "approximate_noise"; "threshold"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central"; "joint"; "joint_sizes" ]
 
 let law_fields value =
   match fields_of "law" value with
@@ -280,6 +280,17 @@ let approximate_noise fields =
       only "approximate_noise" [ "delta"; "table" ] law;
       let query = passport_with ~claims:false (Checker.Weights []) fields in
       Some (query, whole_numbers "table" (field law "table"), fraction "delta" (field law "delta"))
+  | _ -> None
+
+(* A count above a threshold; without a narrower noise its line is empty. *)
+let threshold fields =
+  match field fields "law" with
+  | Object [ ("threshold", value) ] ->
+      let law = fields_of "threshold" value in
+      only "threshold" [ "delta"; "wide"; "narrow" ] law;
+      let query = passport_with ~claims:false (Checker.Weights []) fields in
+      let narrow = match field law "narrow" with String "" -> [] | value -> whole_numbers "narrow" value in
+      Some (query, whole_numbers "wide" (field law "wide"), narrow, fraction "delta" (field law "delta"))
   | _ -> None
 
 let quantile_law value =

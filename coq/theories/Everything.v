@@ -1,7 +1,7 @@
 (** Every promise by its name, and what it assumes: compiling this file prints the axioms, which must be those of the
     real numbers and no others. *)
 From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Response Blocks Prime Designs Passport Kinds Together Ledger Alias Integral Scores
-  Tight Depth ScoreCheck Lengths Sides Central Joint Sizes Quantile Graph Plane Approximate.
+  Tight Depth ScoreCheck Lengths Sides Central Joint Sizes Quantile Graph Plane Approximate Threshold.
 
 From Inbounds Require Rounding.
 
@@ -20,6 +20,7 @@ Definition everything :=
    (@charge_within, @rounded_up, @rounded_down, @ledger_promise),
    (@approx_excess, @private_approx, @approx_post, @approx_followed_by, @approx_composition, @approx_group),
    (@check_approx_sound, @floored_sound, @both_ledger_promise, @delta_passport, @delta_distribution),
+   (@check_threshold_sound, @threshold_distribution, @nobody_unreported, @threshold_passport),
    (@alias_law, @small_place, @tail_value),
    (@flip_formula, @flip_sums_to, @flip_square, @flip_tight),
    (@stays_fraction, @moves_fraction, @index_words, @halves, @levels_pairs, @scores_private),

@@ -24,7 +24,7 @@ from inbounds.files import MECHANISM, Json
 from inbounds.mechanism import AnyMechanism, Mechanism, Origin
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.codec import law_to_json, query_to_json
-from inbounds.mechanism.laws import CentralRecords, Noise
+from inbounds.mechanism.laws import CentralRecords, Noise, Threshold
 from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.mechanism.laws.response import make_tight_response
 from inbounds.query import RangeQuery, Scale, with_neighbours
@@ -208,6 +208,39 @@ def response_passports(number: int, seed: int) -> Iterator[Json]:
         if rng.random() < 0.3 and 0 < other < TOTAL // size:
             epsilon = logarithm(Fraction(TOTAL - (size - 1) * other, other), rng)
         yield sealed(query, epsilon, {"response": {"size": str(size), "other": str(other)}})
+
+
+# --- counts above a threshold -----------------------------------------------------------------------------
+
+
+def threshold_passports(number: int, seed: int) -> Iterator[Json]:
+    """Counts above a threshold: at the least delta of the written matrix, one part in 2^70 below it, and damaged."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        k, epsilon = rng.randrange(1, 7), Fraction(rng.choice(EPSILONS))
+        by_hand = rng.random() < 0.5
+        wide = [rng.choice((0, 1, 3, 9, 40)) if by_hand else 2 ** min(v, 2 * k - v) for v in range(2 * k + 1)]
+        narrow = [rng.choice((0, 1, 5)) for _ in wide[2:]] if rng.random() < 0.7 else []
+        unit = TOTAL // max(1, sum(wide) + sum(narrow))
+        wide, narrow = [one * unit for one in wide], [one * unit for one in narrow]
+        wide[k] += TOTAL - sum(wide) - sum(narrow)
+        delta = _least_delta(wide, narrow, epsilon) * rng.choice((1, 1, 1 - Fraction(1, 1 << 70)))
+        if rng.random() < 0.1:
+            wide[rng.randrange(len(wide))] += rng.choice((1, -1, TOTAL))
+        query = ib.count(rng.randrange(1, 30)) if rng.random() < 0.9 else rng.choice(queries())
+        content = {"query": query_to_json(query), "epsilon": str(epsilon), "origin": None}
+        law = {"delta": str(delta), "wide": _line(wide), "narrow": _line(narrow)}
+        yield wrap(MECHANISM, content | {"law": {"threshold": law}})
+
+
+def _least_delta(wide: list[int], narrow: list[int], epsilon: Fraction) -> Fraction:
+    """The least delta of reports of at most 2k + 2 persons, written out."""
+    tables, most = [np.array(table, dtype=np.int64) for table in (wide, narrow)], len(wide) + 1
+    law = Threshold(tables[0], tables[1], Fraction(1, 2)).matrix(ib.count(3 * len(wide))).astype(object).T
+    p = ratio_lower_bound(epsilon, Fraction(1))
+    pairs = [pair for n in range(most) for pair in ((n, n + 1), (n + 1, n))]
+    excess = [sum(max(0, (a << EXP_BITS) - p * b) for a, b in zip(law[j], law[i], strict=True)) for j, i in pairs]
+    return Fraction(max(excess), TOTAL << EXP_BITS)
 
 
 # --- sets of labels ---------------------------------------------------------------------------------------

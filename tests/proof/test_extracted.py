@@ -20,7 +20,16 @@ from inbounds.errors import InboundsError, PassportError
 from inbounds.files import LoadedFile
 from inbounds.mechanism import load
 from inbounds.mechanism.laws import central
-from inbounds.trusted import block_designs, bounds, certify, joint_quantiles, joint_sizes, permute_flip, sided_scores
+from inbounds.trusted import (
+    block_designs,
+    bounds,
+    certify,
+    joint_quantiles,
+    joint_sizes,
+    permute_flip,
+    sided_scores,
+    threshold,
+)
 from proof import cases
 from proof.checker import PROGRAM, answers, verdicts
 from raising import rejects
@@ -61,10 +70,12 @@ def compared(files: list[Path]) -> tuple[list[Path], int]:
         (cases.noise_passports, 300, 60),
         (cases.response_passports, 300, 60),
         (cases.label_passports, 300, 60),
+        (cases.threshold_passports, 200, 60),
         pytest.param(cases.matrix_passports, 9000, 1500, marks=pytest.mark.slow),
         pytest.param(cases.noise_passports, 4000, 1000, marks=pytest.mark.slow),
         pytest.param(cases.response_passports, 4000, 800, marks=pytest.mark.slow),
         pytest.param(cases.label_passports, 4000, 800, marks=pytest.mark.slow),
+        pytest.param(cases.threshold_passports, 3000, 800, marks=pytest.mark.slow),
     ],
 )
 def test_verdicts_are_equal_at_the_boundary_and_one_unit_beyond(make, number, accepted, tmp_path):
@@ -286,6 +297,11 @@ def _last_value_forgotten(length: int, width: int) -> Any:
     return RIGHT["neighbour_groups"](length, width)[:, :-1]
 
 
+def _last_noise_forgotten(table: list[int], step: int, p: int) -> list[int]:
+    """Noise at the bound is not counted above k."""
+    return RIGHT["_sum_last"]([*table[:-1], 0], step, p)
+
+
 def _steps_rounded_up(x: Fraction) -> int:
     return RIGHT["exp_below"](x) + 1
 
@@ -304,6 +320,7 @@ RIGHT: dict[str, Any] = {
     "block_weights": certify.block_weights,
     "holding": block_designs.Planes.holding,
     "neighbour_groups": central.neighbour_groups,
+    "_sum_last": threshold._sum_last,
 }
 
 FAULTS: list[tuple[Any, str, Any, Any]] = [
@@ -325,6 +342,7 @@ FAULTS: list[tuple[Any, str, Any, Any]] = [
     (joint_quantiles, "SLACK_BITS", 29, cases.joint_passports),
     (joint_sizes, "ratio_lower_bound", _all_for_one_record, cases.joint_sizes_passports),
     (joint_sizes, "CAPACITY_BITS", 39, cases.joint_sizes_passports),
+    (threshold, "_sum_last", _last_noise_forgotten, cases.threshold_passports),
 ]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from inbounds.errors import InvalidDistribution
 from inbounds.exact import Floats, FrozenArray, Ints, round_up_to_float
 from inbounds.mechanism.json_values import format_integers, parse_array, parse_fraction
-from inbounds.mechanism.laws.base import BROWSER, RATIO_BOUND, AnswerLaw, seal_weights
+from inbounds.mechanism.laws.base import BROWSER, COQ, RATIO_BOUND, AnswerLaw, seal_weights
 from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.profile import Profile
 from inbounds.query import RangeQuery, count
@@ -39,7 +39,7 @@ class Threshold(AnswerLaw):
 
     kind = "threshold"
     fields = dict.fromkeys(("delta", "wide", "narrow"))
-    checkers = frozenset({BROWSER})
+    checkers = frozenset({BROWSER, COQ})
     has_claims = False
 
     def __post_init__(self) -> None:
