@@ -3,7 +3,9 @@
 python docs/studies/pages.py figures
 """
 
+import re
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -35,9 +37,24 @@ def index(everything: Sequence[Claim]) -> str:
     parts = []
     for paper in sorted({claim.place[:3] for claim in everything}):
         mine = [claim for claim in everything if claim.place.startswith(paper)]
-        rows = ((c.place[4:], c.says, f"**{c.verdict}**: {c.found}", _tests(c)) for c in mine)
-        parts.append(f"### {paper}\n\n" + _rows(("where", "stated", "verdict", "test"), rows))
+        rows = ((c.place[4:], c.says, f"**{c.verdict}**: {c.found}", _basis(c), _tests(c)) for c in mine)
+        parts.append(f"### {paper}\n\n" + _rows(("where", "stated", "verdict", "known by", "test"), rows))
     return "\n\n".join(parts)
+
+
+def _basis(claim: Claim) -> str:
+    """How the verdict is known; a proof with its place."""
+    if claim.basis != "proof":
+        return claim.basis
+    titles = re.findall("^### (.+)$", (HERE / "proofs.md").read_text("utf-8"), re.M)
+    (title,) = (title for title in titles if claim.id in title.split("; "))
+    return f"[proof](proofs.md#{_anchor(title)})"
+
+
+def _anchor(title: str) -> str:
+    """Return what the site makes of a title in an address: letters, digits and single hyphens."""
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower())
 
 
 def _tests(claim: Claim) -> str:

@@ -75,6 +75,14 @@ def test_no_numbered_statement_is_missing(paper):
         assert {(word, n) for n in range(1, int(count) + 1)} <= covered, last
 
 
+def test_every_proof_stands_on_the_page_of_proofs_and_every_section_there_belongs_to_a_statement():
+    text = (PAGES / "proofs.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^### (.+)\n\n(?!#)\S", text, re.M)  # a title with something below it
+    named = [id_ for title in sections for id_ in title.split("; ")]
+    assert sorted(named) == sorted(claim.id for claim in claims() if claim.basis == "proof")
+    assert len(re.findall("^### ", text, re.M)) == len(sections)
+
+
 def test_every_study_has_a_claim_and_a_verdict():
     for study in listed():
         assert claims_of(study), study
@@ -105,15 +113,18 @@ def test_a_claim_with_a_printed_number_must_have_ours():
     with rejects(ValueError, "printed"):
         Numbers(("1",))
     with rejects(ValueError, "verdict", about="'perhaps'"):
-        Claim("1", "000 Table 1", "table", "says", "perhaps", "it does", ("test",))
+        Claim("1", "000 Table 1", "table", "says", "perhaps", "proof", "it does", ("test",))
+    with rejects(ValueError, "basis"):  # one setting or two prove nothing
+        Claim("1", "000 Table 1", "table", "says", "holds", "settings", "it does", ("test",))
     with rejects(ValueError, "study"):
         Claim(
-            "1", "000 Table 1", "table", "says", "holds", "it does", ("test",), numbers=Numbers(("1",), lambda _: [1])
+            *("1", "000 Table 1", "table", "says", "holds", "proof", "it does", ("test",)),
+            numbers=Numbers(("1",), lambda _: [1]),
         )
 
 
 def test_one_word_for_several_claims():
-    made = [Claim("1", "here", "text", "says", verdict, "", ("test",)) for verdict in ("holds", "false")]
+    made = [Claim("1", "here", "text", "says", verdict, "proof", "", ("test",)) for verdict in ("holds", "false")]
     assert verdict_of(made[:1]) == "holds"
     assert verdict_of(made[1:]) == "false"
     assert verdict_of(made) == "holds in part"

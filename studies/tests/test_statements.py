@@ -89,6 +89,36 @@ def test_cauchy_noise_at_eight_times_the_smooth_sensitivity_is_private_and_loose
         assert spent == pytest.approx(0.375 * e, rel=2e-3)
 
 
+def test_clipped_laplace_and_geometric_noise_tell_as_much_as_the_noise_and_staircase_noise_does_not():
+    """Section 3.1 says the noise tells more. Chances of a report beyond the range, against those of the end."""
+    a, answers = Fraction(1, 2), range(5)
+    end = [a**f / (1 + a) for f in answers]
+    for beyond in (-1, -7):
+        report = [(1 - a) / (1 + a) * a ** (f - beyond) for f in answers]
+        assert {x / y for x, y in zip(report, end, strict=True)} == {report[0] / end[0]}
+    at = np.arange(5.0)
+    for low, high in ((-3.0, -2.5), (-40.0, -39.0)):
+        mass = laplace.cdf(high, at, 2) - laplace.cdf(low, at, 2)
+        assert mass / laplace.cdf(0, at, 2) == pytest.approx(np.full(5, mass[0] / laplace.cdf(0, 0, 2)))
+    shape = unbounded.staircase_density(-0.2 - at, 1, 4) / unbounded.staircase_density(-2.2 - at, 1, 4)
+    assert np.ptp(shape) > 0.5
+
+
+def test_variant_1_never_reports_the_ends_of_table_3():
+    made = ib.catalog.variant_1(ib.count(5), "0.5")
+    assert made.matrix[[0, 5]].max() < 1e-12
+
+
+def test_the_largest_value_has_the_same_answers_and_neighbours_for_every_size():
+    """Section 4.3.1: all records of 0..2, of one to four records; neighbours differ in one of them."""
+    seen = set()
+    for size in (1, 2, 3, 4):
+        databases = [*product(range(3), repeat=size)]
+        pairs = {(max(d), max((*d[:k], v, *d[k + 1 :]))) for d in databases for k in range(size) for v in range(3)}
+        seen.add(frozenset(pairs))
+    assert seen == {frozenset(product(range(3), repeat=2))}
+
+
 # --- 001 --------------------------------------------------------------------------------------------------
 
 
@@ -167,6 +197,18 @@ def test_the_bound_of_the_geometric_mechanism_is_larger_for_values_further_away(
     """Section 4 says smaller: at epsilon = ln 2 the ratio is 2 for neighbours, 4 at a distance of two, 1024 at ten."""
     G = geometric_rows(20, Fraction(1, 2))
     assert [G[10][10] / G[10 + d][10] for d in (1, 2, 10)] == [2, 4, 1024]
+    for reach in (10, 100):  # epsilon = ln 2/reach
+        wide = geometric_rows(100, 0.5 ** (1 / reach))
+        assert wide[0][0] / wide[reach][0] == pytest.approx(2)
+
+
+def test_the_inverse_of_g_is_local_and_that_of_randomized_response_is_not():
+    """Three diagonals against a full matrix."""
+    G = np.array(geometric_rows(20, 2**-0.1), dtype=float)
+    apart = np.abs(np.subtract.outer(np.arange(21), np.arange(21)))
+    assert np.abs(np.linalg.inv(G)[apart > 1]).max() < 1e-9
+    response = np.linalg.inv((np.ones((21, 21)) + np.eye(21)) / 22)
+    assert np.abs(response[apart > 1]).min() > 0.9
 
 
 # --- 002: section 3 ---------------------------------------------------------------------------------------
@@ -509,3 +551,23 @@ def test_a_count_is_found_out_exponentially_fast():
     assert max(ratios) < 0.3
     mean = [unbounded.median_error("laplace", ib.epsilon_from_alpha("0.5"), k) for k in (21, 81)]
     assert mean[0] / mean[1] == pytest.approx(2, rel=0.05)
+
+
+def test_k_reports_of_one_question_reach_k_epsilon():
+    """Section 5.3: (1-a)/(1+a)·a^|r-f| for answers 0 and 1 and three reports of 1 or more: the ratio is a^-3."""
+    a = Fraction(1, 3)
+
+    def chance(answer, reports):
+        return math.prod((1 - a) / (1 + a) * a ** abs(r - answer) for r in reports)
+
+    for reports in ((1, 1, 1), (1, 2, 5)):
+        assert chance(1, reports) / chance(0, reports) == a**-3
+    assert max(chance(1, r) / chance(0, r) for r in product(range(-3, 5), repeat=3)) == a**-3
+
+
+def test_on_a_bounded_range_the_best_guess_is_not_the_report():
+    """Section 4.2.3 calls rounding the best remap; for counts 0..4 at alpha 0.9 report 0 is best read as another."""
+    made = ib.catalog.truncated_geometric(ib.count(4), ib.epsilon_from_alpha("0.9"))
+    guesses = [made.best_guess(report) for report in range(5)]
+    assert guesses[0] > 0
+    assert guesses[4] < 4

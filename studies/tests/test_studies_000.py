@@ -355,3 +355,24 @@ def test_smooth_sensitivity_with_its_best_split_overtakes_the_programs_at_weak_p
     for epsilon in (1.0, 2.0):
         found = scores(households[9], measure="absolute error", epsilon=epsilon)
         assert found[SPLIT] < 0.97 * min(found[VARIANT_1], found[VARIANT_2])
+
+
+# --- what the text says beside the figures ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("study", ["000-fig4", "000-fig5"])
+def test_the_squared_error_ranks_the_programs_as_the_absolute_error_does(study):
+    """Section 4.3: "no significant differences"; Variant 1 is optimal for the absolute error only."""
+    table = find(study).run(epsilons=("0.2", "1", "2")).table
+    for epsilon in (0.2, 1.0, 2.0):
+        for measure in FACE:
+            found = scores(table, measure=measure, epsilon=epsilon)
+            others = min(value for name, value in found.items() if name not in (VARIANT_1, VARIANT_2, OPTIMAL))
+            assert found[VARIANT_1] < found[VARIANT_2] < others
+
+
+def test_with_best_guesses_snapping_beats_variant_2_for_the_mean_at_strong_privacy():
+    """Section 4.4 says that Variant 2 matches or exceeds all others: 0.8660 against 0.8764 at epsilon 0.2."""
+    found = scores(find("000-fig4").run(epsilons=("0.2",)).table, measure="absolute error, best guess", epsilon=0.2)
+    assert found[STAIRCASE] == pytest.approx(0.8660, abs=5e-5)
+    assert found[VARIANT_2] == pytest.approx(0.8764, abs=5e-5)

@@ -7,8 +7,18 @@ from typing import Any, Literal
 
 from inbounds_studies.table import Table
 
-Verdict = Literal["holds", "holds in part", "false", "open", "defined"]
-VERDICTS: tuple[Verdict, ...] = ("holds", "holds in part", "false", "open", "defined")
+Verdict = Literal["holds", "holds at the settings", "holds in part", "false", "open", "defined"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "holds at the settings", "holds in part", "false", "open", "defined")
+
+Basis = Literal["proof", "computation", "counterexample", "settings", "definition"]
+BASES: tuple[Basis, ...] = ("proof", "computation", "counterexample", "settings", "definition")
+ENOUGH: dict[Verdict, tuple[Basis, ...]] = {
+    "holds": ("proof", "computation"),
+    "holds at the settings": ("settings",),
+    "false": ("proof", "counterexample"),
+    "defined": ("definition", "proof"),
+}
+"""What a verdict must rest on; the others may rest on anything."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,9 @@ class Numbers:
 class Claim:
     """A row of statements.toml: place, says: where and what. found: what is true. tests: those that carry it.
 
+    basis: how the verdict is known: a proof for all that the statement is about, a computation of all of it, a
+    counterexample, the settings of the tests only, or a definition.
+
     study: the id of the study that was run for it, or empty. numbers: what is read off that study's table.
     """
 
@@ -61,6 +74,7 @@ class Claim:
     kind: str
     says: str
     verdict: Verdict
+    basis: Basis
     found: str
     tests: tuple[str, ...]
     study: str = ""
@@ -69,13 +83,18 @@ class Claim:
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {self.verdict!r}")
+        if self.basis not in ENOUGH.get(self.verdict, BASES):
+            raise ValueError(f"basis must be enough for {self.verdict!r}, got {self.basis!r}")
         if self.numbers != Numbers() and not self.study:
             raise ValueError(f"study must name where the numbers of {self.id} are read")
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: what was claimed and what became of it."""
-        texts = {name: getattr(self, name) for name in ("id", "place", "kind", "says", "verdict", "found", "study")}
+        texts = {name: getattr(self, name) for name in FIELDS}
         return texts | {"tests": list(self.tests)}
+
+
+FIELDS = ("id", "place", "kind", "says", "verdict", "basis", "found", "study")
 
 
 def digits(printed: str) -> int:
