@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.design.bounds import prior_range
+from inbounds.design.bounds import prior_range, worst_range
 from inbounds.design.goal import DesignGoal
 from inbounds.design.large import design_large, design_noise_sharply
 from inbounds.design.remap import solve_game
@@ -124,16 +124,44 @@ def bell_goal(query: RangeQuery) -> DesignGoal:
     return DesignGoal(to_loss("absolute"), draw_priors(len(query.answers))["bell"], frozenset(), "average", ())
 
 
-@pytest.mark.parametrize("loss", ["absolute", "squared"])
-@pytest.mark.parametrize(("query", "epsilon"), [(ib.total(240, 0, 5), "1/4"), (ib.count(1200), "1/20")])
-def test_the_worst_answer_of_sixty_widths_is_designed_with_a_gap_below_one_percent(
-    query: RangeQuery, epsilon: str, loss: str
-) -> None:
-    made = design(query, epsilon, loss, "worst")
+def test_the_worst_answer_of_twenty_widths_is_designed_with_a_gap_below_one_percent() -> None:
+    made, loss = design(ib.count(320), "1/16", "squared", "worst"), "squared"
     best = made.optimality
     assert best is not None
     assert best.gap < 0.01 * best.value
     assert best.value == pytest.approx(made.loss_per_answer(to_loss(loss)).max(), rel=1e-12)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("loss", ["absolute", "squared", "power 1/2", "off by more than 2"])
+@pytest.mark.parametrize("query", [(ib.total(60, 0, 6), "1/3"), (ib.total(10, 0, 42), "9/2"), (ib.count(900), "1/20")])
+def test_the_worst_answer_of_wide_ranges_is_designed_with_a_gap_below_one_percent(
+    query: tuple[RangeQuery, str], loss: str
+) -> None:
+    best = design(*query, loss, "worst").optimality
+    assert best is not None
+    assert best.gap < 0.01 * best.value
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared", "off by more than 1"])
+def test_the_hardest_prior_proves_nearly_the_loss_of_the_best_matrix(loss: str) -> None:
+    query = ib.total(20, 0, 3)
+    best = ib.optimal(query, 1, loss, aim="worst").optimality
+    hardest = worst_range.find_hardest_prior(61, 3, 1.0, to_loss(loss).table(query)[0])
+    assert best is not None
+    assert 0.985 * best.value <= hardest.bound <= best.value * (1 + 1e-12)
+    assert hardest.prior.sum() == pytest.approx(1)
+    assert hardest.prior == pytest.approx(hardest.prior[::-1])
+    under = ib.optimal(query, 1, loss, hardest.prior).optimality
+    assert under is not None
+    assert hardest.bound <= under.value * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("size", "rate"), [(2, 1.0), (100, 100.0), (1 << 21, 1.0)])
+def test_a_range_too_short_or_long_for_the_proof_has_the_least_loss_as_its_bound(size: int, rate: float) -> None:
+    hardest = worst_range.find_hardest_prior(size, 1, rate, 7.0 + np.arange(float(size)))
+    assert hardest.bound == 7.0
+    assert np.all(hardest.prior == hardest.prior[0])
 
 
 @pytest.mark.long
@@ -147,17 +175,32 @@ def test_no_mechanism_is_below_the_bound_of_the_worst_answer(query: RangeQuery) 
         assert best.bound <= found.optimality.value * (1 + 1e-9)
 
 
-def test_reports_for_the_worst_answer_are_symmetric_and_do_not_fall() -> None:
-    game = worst_remap.play_hardest_game(201, 2, 0.2, np.arange(201.0) ** 2, 1)
-    assert game is not None
-    assert np.all(np.diff(game.reports) >= 0)
-    assert np.array_equal(game.reports, 200 - game.reports[::-1])
-    assert game.prior.sum() == pytest.approx(1)
-    assert game.reports[30] > 30
+@pytest.mark.parametrize("power", [2, 0.5])
+def test_remaps_for_the_worst_answer_are_symmetric_and_move_inwards(power: float) -> None:
+    losses = np.arange(201.0) ** power
+    remaps = [*worst_remap.propose_remaps(201, 2, 0.2, losses, 1, np.full(201, 1 / 201))]
+    assert len(remaps) == (1 if power > 1 else 2)
+    for reports, prior in remaps:
+        assert np.array_equal(reports, 200 - reports[::-1])
+        assert prior.sum() == pytest.approx(1)
+        assert reports[:60].sum() > sum(range(60))
+
+
+def test_moving_single_reports_never_raises_the_worst_loss() -> None:
+    noise, losses = worst_remap._StaircaseSums(4, 1.0, 2, 81), np.arange(81.0)
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        reports = np.clip(np.arange(81) + rng.integers(-3, 4, 81), 0, 80)
+        reports[40:] = 80 - np.append(reports[:40], 40)[::-1]
+        polished = worst_remap._polish(reports, noise, losses)
+        worst = worst_remap._sum_losses(reports, noise, losses).max()
+        assert worst_remap._sum_losses(polished, noise, losses).max() < worst
+        assert np.array_equal(polished, 80 - polished[::-1])
 
 
 def test_a_range_too_wide_for_the_game_is_left_to_plain_noise() -> None:
-    assert worst_remap.play_hardest_game(10**6, 1, 1.0, np.arange(1e6), 1) is None
+    prior = np.full(10**6, 1e-6)
+    assert not [*worst_remap.propose_remaps(10**6, 1, 1.0, np.arange(1e6), 1, prior)]
 
 
 def test_a_game_has_one_value_for_both_sides() -> None:

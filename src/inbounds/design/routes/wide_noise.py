@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from inbounds.design.bounds import long_range, prior_range
+from inbounds.design.bounds import long_range, prior_range, worst_range
 from inbounds.design.closed.noise import staircase_losses
 from inbounds.design.goal import ROUNDING, DesignGoal
 from inbounds.design.problem import Floats
 from inbounds.design.routes import count_remap, grid_noise, noise_remap, worst_remap
-from inbounds.losses import to_prior
+from inbounds.losses import ErrorLoss, to_prior
 from inbounds.mechanism.laws import Noise
 from inbounds.mechanism.laws.noise import find_noise_reach, make_geometric_noise, make_staircase_noise
 from inbounds.query import RangeQuery
@@ -112,15 +112,26 @@ def propose_sharply(
     if goal.aim == "average" and goal.prior is not None:
         bound = prior_range.average_bound(to_prior(goal.prior, query), reach, rate, losses, effort * prior_range.WORK)
         return NoiseProposal(None, "staircase noise", bound)
-    split = 1 + int(staircase_losses(losses, reach, rate).argmin())
-    game = worst_remap.play_hardest_game(size, reach, rate, losses, split) if goal.aim == "worst" else None
-    if game is None:
+    if goal.aim == "average":
         bound = long_range.average_bound(size, reach, rate, losses, effort * long_range.MOST)
         return NoiseProposal(None, "staircase noise", bound)
-    # the worst answer loses at least the average under any prior
-    if reach == 1:
-        bound = count_remap.remap(rate, losses, game.prior).bound
-    else:
-        bound = prior_range.average_bound(game.prior, reach, rate, losses, effort * prior_range.WORK)
-    law = None if goal.properties else make_staircase_noise(query, epsilon, split, game.reports)
-    return NoiseProposal(law, "staircase noise, remapped", bound * (1 - ROUNDING))
+    return _propose_for_worst(query, epsilon, goal, losses, effort)
+
+
+def _propose_for_worst(
+    query: RangeQuery, epsilon: Fraction, goal: DesignGoal, losses: Floats, effort: float
+) -> NoiseProposal:
+    """Bound the worst loss by the average under hard priors, and remap noise so that its worst loss is small."""
+    assert isinstance(goal.loss, ErrorLoss)
+    reach, distance = find_noise_reach(query)
+    rate, size = float(epsilon * distance), len(losses)
+    hardest = worst_range.find_hardest_prior(size, reach, rate, losses, effort * worst_range.WORK)
+    split = 1 + int(staircase_losses(losses, reach, rate).argmin())
+    laws, priors = [], [hardest.prior]
+    if not goal.properties:
+        for reports, prior in worst_remap.propose_remaps(size, reach, rate, losses, split, hardest.prior):
+            laws.append(make_staircase_noise(query, epsilon, split, reports))
+            priors.append(prior)
+    bounds = [grid_noise.guesses(reach, rate, losses, POWERS.get(goal.loss.name), prior).bound for prior in priors]
+    law = min(laws, key=lambda one: float(one.losses(query, goal.loss).max()), default=None)
+    return NoiseProposal(law, "staircase noise, remapped", max(hardest.bound, *bounds) * (1 - ROUNDING))
