@@ -126,8 +126,8 @@ class BudgetExceeded(InboundsError):
         if unit == "delta" and not budget:
             ask = "declare a delta with the budget of the people (inbounds ledger init FILE --people NAME --delta …)"
         super().__init__(
-            f"{unit} must be at most what is left for {people}, {format_all_digits(left)} of "
-            f"{format_all_digits(budget)}, got {format_all_digits(asked)}; {ask}"
+            f"{unit} exceeds the budget of {people}: requested {format_all_digits(asked)}, remaining "
+            f"{format_all_digits(left)} of {format_all_digits(budget)}; {ask}"
         )
 
     def __reduce__(self) -> tuple[type, tuple[str, Fraction, Fraction, Fraction, str]]:

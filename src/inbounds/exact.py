@@ -63,7 +63,7 @@ DIGITS = 6
 
 
 def format_cost(epsilon: Fraction, delta: Fraction) -> str:
-    """Write what a report costs: "epsilon 1", or "epsilon 1, delta 0.000001"."""
+    """Write what an output costs: "epsilon 1", or "epsilon 1, delta 0.000001"."""
     cost = f"epsilon {format_decimal(epsilon)}"
     return f"{cost}, delta {format_decimal(delta)}" if delta else cost
 

@@ -158,7 +158,7 @@ def _refuse_without_mirror(layout: MatrixLayout) -> None:
     """Raise `ValueError` if a matrix of this layout has no mirror image."""
     if not layout.mirrors:
         raise ValueError(
-            "symmetric must be asked of a query that is its own mirror image, and here the cells are not; "
+            "symmetric needs a query that equals its mirror image, and here the cells are not; "
             "leave it out or choose outputs that mirror"
         )
 

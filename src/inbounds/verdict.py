@@ -175,7 +175,7 @@ def verify(
     except PassportError as refusal:
         return Verdict(path, reason=str(refusal))
     if passport_files and loaded.format != RELEASE:
-        raise ValueError(f"passports must come along with a release record, got {path}; verify them by themselves")
+        raise ValueError(f"passports need a release record, got {path}; verify them separately")
     verdict = _verify_loaded(loaded, path, passport_files)
     if optimality and verdict.mechanism is not None and verdict.mechanism.optimality is not None:
         bound = compute_proved_bound(PASSPORT.load(loaded).content)
@@ -303,7 +303,7 @@ def _verify_ledger_file(file: LoadedFile) -> Verdict:
     from inbounds.ledger.sqlite import has_ledger_header
 
     if not has_ledger_header(file.data):
-        raise PassportError(f"{file.path} is a database and no ledger")
+        raise PassportError(f"{file.path} is a database, but no ledger; give a passport, a release record or a ledger")
     return Verdict(file.path, proved=tuple(verify_ledger(str(file.path)).sentences()))
 
 

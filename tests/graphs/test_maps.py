@@ -237,7 +237,7 @@ def test_numbers_are_laid_out_as_the_places_are():
 
 def test_a_page_about_a_map_draws_it():
     page = html.mechanism_page(MECHANISM)
-    assert "reports when" in page
+    assert "outputs when" in page
     assert "framed cells" in page
     assert "distance from the truth" in page
     assert "share of people" in distribution_page(TOWN.labels, np.full(12, 1 / 12), "t", [], TOWN)

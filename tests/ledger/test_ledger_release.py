@@ -516,7 +516,7 @@ def test_a_year_on_the_command_line(command, folder):
         assert command("release", "plan.toml", "--edition", month, "--new-data", "--out", f"{month}.csv")[0] == 0
     code, said = command("release", "plan.toml", "--edition", "2026-04", "--new-data", "--out", "2026-04.csv")
     assert code == 1
-    assert "epsilon must be at most what is left for pupils, 0 of 2, got 0.5" in one_line(said)
+    assert "epsilon exceeds the budget of pupils: requested 0.5, remaining 0 of 2" in one_line(said)
     shown = json.loads(command("ledger", "show", "budget.db", "--json")[1])["people"]
     assert [(who["name"], who["budget"], who["spent"], who["left"]) for who in shown] == [("pupils", "2", "2", "0")]
     assert command("ledger", "raise-budget", "budget.db", "--people", "pupils", "--epsilon", "2.5")[0] == 0

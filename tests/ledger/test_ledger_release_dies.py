@@ -257,7 +257,7 @@ def test_a_draw_is_read_with_the_mechanisms_that_drew_it_or_not_at_all(folder, m
     die_computing(monkeypatch, ALONE)
     with monkeypatch.context() as patch:
         patch.setattr(drawing.IndependentDraw, "mechanisms", ["others"])
-        with rejects(ib.LedgerError, "the reports", about="mechanisms"):
+        with rejects(ib.LedgerError, "the draws", about="mechanisms"):
             release(ALONE, FRAME, output="out.csv")
     with pytest.warns(ReusedTableWarning):
         assert release(ALONE, FRAME, output="out.csv").stored

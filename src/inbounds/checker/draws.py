@@ -19,7 +19,7 @@ KNOWN, MOST = "known", "most"
 """How the cells of a group sum: to its public size, or to at most its size."""
 
 DEFAULT_LEVEL = Fraction(9, 10)
-"""The probability of intervals in reports if the plan has no credible_level."""
+"""The probability of intervals in the field reports if the plan has no credible_level."""
 
 ADJUSTMENTS = ("posterior", "least squares")
 """How a statistic was made to add up."""
@@ -33,7 +33,7 @@ Outputs = dict[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class StatedLayer:
-    """The reports of one layer of a statistic that adds up: one row for each column, one number for each node."""
+    """The draws of one layer of a statistic that adds up: one row for each column, one number for each node."""
 
     name: str
     reports: dict[str, tuple[int, ...]]
@@ -41,7 +41,7 @@ class StatedLayer:
 
 @dataclass(frozen=True)
 class StatedReports:
-    """The reports of one statistic that adds up."""
+    """The draws of one statistic that adds up."""
 
     layers: tuple[StatedLayer, ...]
     sums: str
@@ -117,9 +117,9 @@ def _read_no_line(value: Any) -> tuple[int, ...]:
 def check_reports(
     values: Any, costs: list[StatedCost], plan: StatedPlan, tree: GroupTree | None
 ) -> dict[str, StatedReports]:
-    """Return the reports of statistics that add up, by name; refuse anything that the plan does not imply."""
+    """Return the draws of statistics that add up, by name; refuse anything that the plan does not imply."""
     adding = [cost for cost in costs if plan.adds_up(cost.statistic)]
-    fields = Fields(values, "the reports")
+    fields = Fields(values, "the field reports")
     parents = [] if tree is None else [list(level) for level in tree.parents]
     shared = {
         "sizes": list(plan.sizes),
@@ -129,10 +129,10 @@ def check_reports(
     }
     for name, implied in shared.items():
         stated = fields.anything(name)
-        insist(is_same_json(stated, implied), "the reports are not about the plan's groups and levels")
+        insist(is_same_json(stated, implied), "the field reports is not about the plan's groups and levels")
     records = fields.objects("statistics")
     fields.end()
-    insist(len(records) == len(adding), "the reports are not those of the plan's statistics")
+    insist(len(records) == len(adding), "the field reports is not about the plan's statistics")
     return {
         cost.statistic.name: _check_additive(record, cost, plan, tree)
         for record, cost in zip(records, adding, strict=True)
@@ -148,8 +148,8 @@ def sums_of_cells(statistic: StatedStatistic, plan: StatedPlan) -> str:
 
 
 def _check_additive(values: Any, cost: StatedCost, plan: StatedPlan, tree: GroupTree | None) -> StatedReports:
-    statistic, wrong = cost.statistic, f"the reports of {cost.statistic.name} are not those of its plan and account"
-    fields, unit_query = Fields(values, "the reports"), required_query(statistic, plan, 1)
+    statistic, wrong = cost.statistic, f"the draws of {cost.statistic.name} are not those of its plan and account"
+    fields, unit_query = Fields(values, "the field reports"), required_query(statistic, plan, 1)
     implied: Json = {
         "statistic": statistic.name,
         "shape": [len(labels) for labels in plan.labels(statistic)] if statistic.rule.over_cells else [],
@@ -182,7 +182,7 @@ def _check_additive(values: Any, cost: StatedCost, plan: StatedPlan, tree: Group
 def _check_layer(
     values: Any, statistic: StatedStatistic, plan: StatedPlan, implied: tuple[str, str, str], sizes: tuple[int, ...]
 ) -> StatedLayer:
-    fields, wrong = Fields(values, "a layer"), f"the reports of {statistic.name} are not those of its plan and account"
+    fields, wrong = Fields(values, "a layer"), f"the draws of {statistic.name} are not those of its plan and account"
     insist((fields.text("name"), fields.text("rate"), fields.text("weight")) == implied, wrong)
     names = layer_columns(statistic, plan, implied[0])
     insist(list(fields.texts("columns")) == names, wrong)
@@ -194,5 +194,5 @@ def _check_layer(
     for row in rows:
         whole = type(row) is list and len(row) == len(most) and all(type(output) is int for output in row)
         fits = whole and all(0 <= output <= end for output, end in zip(row, most, strict=True))
-        insist(fits, f"the reports of {statistic.name} are not outputs of its mechanisms for its groups")
+        insist(fits, f"the draws of {statistic.name} are not outputs of its mechanisms for its groups")
     return StatedLayer(implied[0], {name: tuple(row) for name, row in zip(names, rows, strict=True)})

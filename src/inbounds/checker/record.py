@@ -104,7 +104,7 @@ def _check_fields(content: Any) -> CheckedRecord:
     levels = check_levels(fields.objects("levels"), costs, plan) if fields.has("levels") else None
     outputs = check_draws(fields.anything("draws"), costs, plan, tree, 1 if levels is None else len(levels.epsilons))
     adding = any(plan.adds_up(statistic) for statistic in plan.statistics)
-    insist(adding == fields.has("reports"), "reports must be there where statistics add up, and nowhere else")
+    insist(adding == fields.has("reports"), "the field reports must be there if statistics add up, and not otherwise")
     reports = check_reports(fields.anything("reports"), costs, plan, tree) if adding else {}
     table = _read_table(fields.anything("table")) if fields.has("table") else None
     fields.end()

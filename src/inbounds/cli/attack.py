@@ -156,7 +156,7 @@ def _end(end: "Limit") -> str:
     floor = end.floor["guess"]
     left = "leave no loss" if floor < 1e-9 else f"leave a loss of {floor:.4g}"
     if not np.isfinite(end.rate):
-        return f"{left}: every true answer has the same reports."
+        return f"{left}: every true answer has the same outputs."
     fall = f"what is above that falls like exp(-{end.rate:.3g}·k), a tenth every {np.log(10) / end.rate:.0f} answers"
     median = end.floor.get("median", floor)
     caution = f" The median keeps a loss of {median:.4g}." if median > floor + 1e-9 else ""

@@ -118,7 +118,7 @@ def _print_comparison(comparison: Comparison, report: Path | None, as_json: bool
     epsilons = sorted({row.mechanism.epsilon for row in comparison.rows})
     out.print(f"[bold]{query.describe()}[/], epsilon {', '.join(map(format_decimal, epsilons))}\n")
     out.print(terminal.comparison(comparison, out.width))
-    out.print(f"[dim]* best of the column. bayes: after the best guess for every report. {wording.LEGEND}[/]")
+    out.print(f"[dim]* best of the column. bayes: after the best guess for every output. {wording.LEGEND}[/]")
     if comparison.constant:
         out.print(f"[dim]{describe_constant(comparison)}[/]")
     if comparison.left_out:
@@ -173,7 +173,7 @@ def calibrate(
         str | None, typer.Option(help="Promise: no true answer's error is above this.", metavar=NUMBER)
     ] = None,
     within: Annotated[
-        str | None, typer.Option(help="Promise: reports are within this distance …", metavar=NUMBER)
+        str | None, typer.Option(help="Accuracy: outputs are within this distance …", metavar=NUMBER)
     ] = None,
     probability: Annotated[
         str, typer.Option(help="… with this probability, for every true answer.", metavar=NUMBER)

@@ -81,7 +81,7 @@ def compose(
     delta = USUAL_DELTA if delta is None else delta
     mechanisms = tuple(load_answer_mechanism(file) for file in loaded)
     if budget is not None and len(mechanisms) > 1:
-        raise ValueError("--budget must be asked of one mechanism; several can share a budget in many ways")
+        raise ValueError("--budget needs one mechanism, got several, which can share a budget in many ways")
     to_delta(delta)
     counts = _parse_times(times, len(mechanisms))
     whole_release = Composition(mechanisms, counts, same_question)

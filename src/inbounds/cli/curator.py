@@ -53,7 +53,7 @@ def serve(
 
     assert settings is not None
     if workers > 1:
-        Curator.open(settings).close()  # wrong settings are reported once, not by every worker
+        Curator.open(settings).close()  # errors in the settings are shown once, not by every worker
         _announce(host, port, {}, as_json)
         serve_settings(settings, host, port, workers)
         return
@@ -229,7 +229,9 @@ def accept_ledger(
     from inbounds.curator.ledger_head import accept_head
 
     if imported == write_off:
-        raise ValueError("accept-ledger must be told --imported or --write-off; without a proof write off")
+        raise ValueError(
+            "accept-ledger needs --imported or --write-off; use --write-off unless you know that no charge is missing"
+        )
     loaded = load_settings(settings)
     store = open_database(loaded.database)
     try:

@@ -56,7 +56,7 @@ def load_input_mechanism(
 
 
 def load_answer_mechanism(file: "Path | LoadedFile") -> Mechanism:
-    """Load the mechanism of a passport whose reports depend on one true answer."""
+    """Load the mechanism of a passport whose outputs depend on one true answer."""
     mechanism = load(file)
     if not isinstance(mechanism.law, AnswerLaw):
         raise PassportError(

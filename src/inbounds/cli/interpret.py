@@ -36,7 +36,7 @@ FINEST = 400
 
 Level = Annotated[float, typer.Option(help="Probability that the stated range holds the truth.")]
 Adjust = Annotated[
-    bool, typer.Option("--adjust", help="Of a release: compute the numbers that add up again from its reports.")
+    bool, typer.Option("--adjust", help="Of a release: compute the numbers that add up again from its draws.")
 ]
 MechanismOrRecord = Annotated[Path, typer.Argument(help="A mechanism passport, or a release record.")]
 
@@ -137,10 +137,10 @@ def _statistic(file: LoadedFile, name: str | None) -> str | None:
 
 
 def _parse_output(text: str, values: list[Any], channel: Channel) -> Any:
-    """Return the reported value that was typed, possibly with fewer decimals, as tables show it."""
+    """Return the output that was typed, possibly with fewer decimals, as tables show it."""
     if channel.query.labels is not None and channel.has_face_value:
         if text not in values:
-            raise ValueError("output must be one of the values the mechanism reports")
+            raise ValueError("output must be one of the mechanism's outputs")
         return text
     typed = _number(text)
     nearest = sorted(values, key=lambda value: abs(_exactly(value) - typed))
@@ -149,7 +149,7 @@ def _parse_output(text: str, values: list[Any], channel: Channel) -> Any:
     if len(matches) == 1 or (matches and _is_near(_exactly(matches[0]), typed)):
         return matches[0]
     near = " and ".join(str(value) for value in nearest[:2])
-    raise ValueError(f"output must be one of the values the mechanism reports, got {text}; the nearest are {near}")
+    raise ValueError(f"output must be one of the mechanism's outputs, got {text}; the nearest are {near}")
 
 
 def _number(text: str) -> Decimal:

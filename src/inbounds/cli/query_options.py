@@ -36,7 +36,7 @@ Allowance = Annotated[
     str | None, _option("interval: what your own arithmetic may add to the distance of two answers; 2^-20 of it.")
 ]
 Labels = Annotated[str | None, _option("category: labels, separated by commas.", "A,B,…")]
-Outputs = Annotated[int | None, _option("Report in this many equal cells.")]
+Outputs = Annotated[int | None, _option("Make outputs this many equal cells.")]
 Neighbours = Annotated[
     str | None,
     _option(
@@ -65,7 +65,7 @@ def build_query(
     """
     natural = _build_query(kind, size, low, high, sensitivity, cells, holes, allowance, labels, outputs)
     if natural is None and neighbours is not None:
-        raise ValueError("--neighbours are those of a query; name its kind, e.g. ordinal --low 0 --high 5")
+        raise ValueError("--neighbours needs a query; name its kind, such as ordinal --low 0 --high 5")
     return natural if natural is None or neighbours is None else apply_neighbours(natural, neighbours)
 
 

@@ -256,7 +256,7 @@ def _refuse_options(options: dict[str, Any]) -> None:
     """Raise ValueError if options that describe a plan stand beside a plan file."""
     named = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
     if named:
-        raise ValueError(f"a plan file says everything itself; leave out {', '.join(named)}, or give a data file")
+        raise ValueError(f"a plan file has its own settings; leave out {', '.join(named)}, or give a data file")
 
 
 def _stem(source: str) -> str:

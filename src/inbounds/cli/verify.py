@@ -1,4 +1,4 @@
-"""`verify` and `sample`: check a file, or draw private reports from a mechanism."""
+"""`verify` and `sample`: check a file, or draw outputs of a mechanism."""
 
 import json
 import sys
@@ -195,15 +195,15 @@ def sample(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw private reports for true answers, one per line, with operating-system entropy.
+    """Draw private outputs for true answers, one per line, with operating-system entropy.
 
     Example: [bold]inbounds sample m.json < true_counts.txt > private_counts.txt[/]
     """
     mechanism = load_answer_mechanism(file)
     truths = answers or [line.strip() for line in sys.stdin if line.strip()]
-    reports = mechanism.sample(truths).tolist()
+    outputs = mechanism.sample(truths).tolist()
     if as_json:
-        typer.echo(json.dumps(reports))
+        typer.echo(json.dumps(outputs))
         return
-    for value in reports:
+    for value in outputs:
         typer.echo(value)

@@ -81,7 +81,7 @@ def add_account(run: Run, name: str, role: Role, grants: Mapping[str, Grant], to
     """Add an account. A name is never used twice, so the list of issued answers stays unambiguous."""
     validate_name(name, "account")
     if run("SELECT 1 FROM accounts WHERE name = ?", name):
-        raise ValueError(f"account must be a new name, got {name!r}; revoked ones are not used again")
+        raise ValueError(f"account must be a new name, got {name!r}; names of revoked accounts cannot be used again")
     run("INSERT INTO accounts VALUES (?, ?, ?, ?, NULL, 0)", name, role, hash_token(token), now)
     for grant in grants.values():
         cap = None if grant.cap is None else budget_units("sum", grant.cap, None)
@@ -91,7 +91,7 @@ def add_account(run: Run, name: str, role: Role, grants: Mapping[str, Grant], to
 def revoke(run: Run, name: str, now: str) -> None:
     """Revoke an account: its token is unknown from now on."""
     if not run("SELECT 1 FROM accounts WHERE name = ? AND revoked IS NULL", name):
-        raise ValueError(f"account must be one that is there and not revoked, got {name!r}")
+        raise ValueError(f"account must be one that exists and is not revoked, got {name!r}")
     run("UPDATE accounts SET revoked = ? WHERE name = ?", now, name)
 
 

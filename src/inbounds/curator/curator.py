@@ -259,9 +259,9 @@ class Curator:
             return question
         parsed = question if isinstance(question, Question) else parse_question(question, dataset)
         if dataset.levels and parsed.epsilon not in (None, account_level(account, dataset)):
-            raise PlanError("must be left out, or that of the account's own level", ("epsilon",))
+            raise PlanError("must be left out, or be the epsilon of the account's level", ("epsilon",))
         if dataset.levels and parsed.design not in (DEFAULT_OPTIONS, GEOMETRIC):
-            raise PlanError("must not be wished for: levels are one chain of geometric noise", ("design",))
+            raise PlanError("must be left out: levels are one chain of geometric noise", ("design",))
         return PricedQuestion.from_question(
             dataset, replace(parsed, epsilon=None, design=GEOMETRIC) if dataset.levels else parsed
         )

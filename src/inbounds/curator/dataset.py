@@ -113,7 +113,7 @@ class Dataset:
             if "/" in self.name:
                 raise PlanError("must not have a slash, because it is part of an address")
         if not self.people.name:
-            raise PlanError("must be given: whom the data is about, in the ledger", ("people", "name"))
+            raise PlanError("must be given: the people's name in the ledger", ("people", "name"))
         if not self.edition:
             raise PlanError("must be given, such as '2026-11': new data need a new one", ("edition",))
         if len(self.groups) > MOST_GROUPS:

@@ -170,7 +170,7 @@ class DesignPool:
             return None
 
     def mechanisms(self, digests: Sequence[str]) -> list[Mechanism]:
-        """Load those published passports whose reports depend on one true answer; each is certified again."""
+        """Load those published passports whose outputs depend on one true answer; each is certified again."""
         files = [self.folder / PASSPORTS / f"{digest}.json" for digest in digests]
         loaded = []
         for file in files:

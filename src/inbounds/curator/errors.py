@@ -52,9 +52,7 @@ class CapExceeded(CuratorError):
         got = f"that of the stored answer, {format_all_digits(asked)}" if stored else format_all_digits(asked)
         way = "ask with redraw for a draw at the smaller epsilon" if stored else "ask for less"
         super().__init__(
-            f"epsilon must be at most what is left of the cap of {account}, {format_all_digits(left)}, got "
-            f""
-            f"{got}; {way}, or "
+            f"epsilon exceeds the cap of {account}: requested {got}, remaining {format_all_digits(left)}; {way}, or "
             "ask the owner for a larger cap"
         )
 
@@ -86,8 +84,8 @@ class DatasetClosed(CuratorError):
     def __init__(self, dataset: str) -> None:
         self.dataset = dataset
         super().__init__(
-            f"the dataset {dataset} is closed until its owner reopens it; answers that are stored are given, other "
-            "questions are not charged and not answered"
+            f"the dataset {dataset} is closed until its owner reopens it; stored answers are given, other "
+            "questions are refused and not charged"
         )
 
 
@@ -96,8 +94,8 @@ class EvaluationFailed(CuratorError):
 
     def __init__(self) -> None:
         super().__init__(
-            "this question was charged and could not be answered, and is never evaluated again; ask another one, such "
-            "as the same at another epsilon, which is charged by itself"
+            "the evaluation of this question failed, and it is never evaluated again; ask a different question, such "
+            "as this one at another epsilon, which is charged again"
         )
 
 

@@ -1,9 +1,9 @@
 """What accounts that share their answers could know by now (004 §5.3), for the owner.
 
-All accounts with the same answer hold the same report. So k of them together know what one of them knows:
+All accounts with the same answer hold the same output. So k of them together know what one of them knows:
 
-    now             the expected loss of the best estimates from one report
-    drawn_for_each  the expected loss from k independent reports, if the curator drew for each account
+    now             the expected loss of the best estimates from one output
+    drawn_for_each  the expected loss from k independent outputs, if the curator drew for each account
 
 All answers that a coalition holds are private at the sum, over different answers, of the largest epsilon it holds.
 """

@@ -59,7 +59,9 @@ def accept_head(
             lost = [row for row in run("SELECT key, dataset, epsilon FROM questions") if not ledger.has(row[0])]
             for key, dataset, epsilon in lost:
                 if dataset not in datasets:
-                    raise LedgerError(f"dataset {dataset} was asked about and must be declared, got none; declare it")
+                    raise LedgerError(
+                        f"dataset {dataset} has stored answers and must be declared, got none; declare it"
+                    )
                 who, purpose = ledger.population(datasets[dataset].people.name), "given before a restore"
                 own_key, edition = f"lost {key}", who.period or ""
                 try:

@@ -91,7 +91,7 @@ def is_foldable(problem: Problem) -> bool:
     if not is_mirrored_problem(problem):
         if "symmetric" in requested_properties(problem):
             raise ValueError(
-                "symmetric must be asked of a query that is its own mirror image, and here the cells or the "
+                "symmetric needs a query that equals its mirror image, and here the cells or the "
                 "neighbourhoods are not; leave it out"
             )
         return False

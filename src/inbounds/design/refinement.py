@@ -57,7 +57,7 @@ def is_derivable(mechanism: Mechanism) -> RefinementResult:
     check_mechanism(mechanism)
     query = mechanism.query
     if query.neighbours != Reach(1) or not query.answers.is_regular:
-        raise ValueError("derivable must be asked of a count: answers one step apart are neighbours")
+        raise ValueError("derivable needs a count, in which answers one step apart are neighbours")
     a, P = float(np.exp(-float(mechanism.epsilon))), mechanism.matrix
     padded = np.pad(P, ((0, 0), (1, 1)))
     middle = np.full(P.shape[1], 1 + a * a)

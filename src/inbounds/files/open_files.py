@@ -97,7 +97,7 @@ def find_open_database(path: PathLike) -> OpenFile | None:
 def refuse_open_database(path: PathLike) -> None:
     """Raise `ValueError` if the data file is an open ledger: other libraries would read it and drop its locks."""
     if find_open_database(path) is not None:
-        raise ValueError(f"data must not be in a ledger that is open, got {path}; give another name")
+        raise ValueError(f"data must not be an open ledger, got {path}; give another file")
 
 
 def _mark_inherited() -> None:

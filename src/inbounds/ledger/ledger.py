@@ -492,7 +492,7 @@ class Ledger:
         backup that has no draw is never drawn: another draw may have been given under it.
         """
         if [head is not None, write_off, imported].count(True) != 1:
-            raise ValueError("reopen must be told one of head, imported and write_off; without a proof write off")
+            raise ValueError("reopen needs one of head, imported and write_off; without a proof use write_off")
         with self._damage, self._store.writing() as run:
             mark = self._store.mark
             if mark >= 0:

@@ -307,5 +307,5 @@ def describe_renewal(population: Population) -> str:
 def check_same_population(existing: Population, declared: Population) -> Population:
     """Return the existing population; raise ValueError if it was declared differently."""
     if any(getattr(existing, name) != getattr(declared, name) for name in DECLARED):
-        raise ValueError(f"people must have another name, got {existing.name}, who are there already: {existing}")
+        raise ValueError(f"people must have a new name, got {existing.name}, which exists already: {existing}")
     return existing

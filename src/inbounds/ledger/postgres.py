@@ -224,7 +224,7 @@ class Postgres:
             )
         if role != "origin":
             raise LedgerError(
-                f"{self.place} must have session_replication_role origin, got {role}; its guards would not be asked"
+                f"{self.place} must have session_replication_role origin, got {role}; its triggers would not run"
             )
 
     def guards(self) -> list[str]:

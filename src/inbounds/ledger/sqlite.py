@@ -342,7 +342,7 @@ class Sqlite:
         try:
             rows: Rows = self._cursor.execute(sql, values).fetchall()
         except UnicodeDecodeError as reason:  # in SQLite's own message about a damaged page
-            raise LedgerError(f"{self.place} was damaged: it holds texts that are none") from reason
+            raise LedgerError(f"{self.place} was damaged: it holds invalid texts") from reason
         return rows
 
     def _pragma(self, name: str) -> Any:

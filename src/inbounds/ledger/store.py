@@ -118,7 +118,7 @@ class DamageTranslator(AbstractContextManager[None]):
 
     def __exit__(self, kind: type | None, reason: BaseException | None, trace: TracebackType | None) -> None:
         if isinstance(reason, WRONG_KINDS):
-            raise LedgerError(f"{self.place} was damaged: it holds what no ledger holds") from reason
+            raise LedgerError(f"{self.place} was damaged: it holds values that no ledger has") from reason
 
 
 WRONG_KINDS = (TypeError, KeyError, AttributeError, UnicodeError, ArithmeticError, JSONDecodeError, DamagedNumber)

@@ -113,7 +113,7 @@ class LedgerReport:
     def sentences(self) -> list[str]:
         """Return the result as sentences."""
         chain = f"{self.head.entries} entries form one chain, which ends in {self.head.sha256}"
-        spent = f"{self.charges} charges add up to what is said to be spent, within every budget"
+        spent = f"{self.charges} charges add up to the amounts stated, within every budget"
         answers = (
             f"{self.answers} stored answers have {'the digests stated' if self.whole else 'digests'}, each its charge"
         )
@@ -153,17 +153,17 @@ class _Account:
         if entry.number != self.count + 1:
             raise self.wrong(entry, f"follows entry {self.count}")
         if entry.previous != self.last:
-            raise self.wrong(entry, "does not name the digest of the one before it")
+            raise self.wrong(entry, "does not name the digest of the entry before it")
         if entry.sha256 != sha256_hex(entry.content):
             raise self.wrong(entry, "does not have the digest stated")
         if entry.kind not in KINDS or (entry.kind == "ledger") != (entry.number == 1):
             raise self.wrong(entry, f"cannot be of the kind {entry.kind!r} here")
         try:
             if not set(entry.parsed_facts) <= FACTS[entry.kind]:
-                raise self.wrong(entry, "says what no rule knows")
+                raise self.wrong(entry, "has a field that no rule knows")
             getattr(self, f"_{entry.kind}")(entry)
         except (KeyError, TypeError, ValueError, ZeroDivisionError, AssertionError):
-            raise self.wrong(entry, "does not say what an entry of its kind must say") from None
+            raise self.wrong(entry, "lacks a field of its kind, or has a wrong one") from None
         self.count, self.last = entry.number, entry.sha256
 
     def _ledger(self, entry: Entry) -> None:
@@ -175,15 +175,15 @@ class _Account:
         facts = entry.parsed_facts
         rule, epsilon, delta = facts["rule"], _exact(facts["epsilon"]), _exact(facts["delta"])
         if entry.people is None or entry.people in self.people or rule not in RULES:
-            raise self.wrong(entry, "makes people who are there already, or under no known rule")
+            raise self.wrong(entry, "adds people who exist already, or under an unknown rule")
         every, period = facts.get("every"), facts.get("period")
         if (every is None) != (period is None) or (every is not None and epsilon is None):
-            raise self.wrong(entry, "makes people whose budget cannot renew")
+            raise self.wrong(entry, "adds people whose budget cannot renew")
         if every is not None:
             validate_period(period, every)
         part = _exact(facts.get("answer_delta"))
         if any(one is not None and not 0 < one < 1 for one in (delta, part)) or (part is not None and rule == "sum"):
-            raise self.wrong(entry, "makes people with a delta that cannot be")
+            raise self.wrong(entry, "adds people with an impossible delta")
         own = _allowed_delta(delta if rule == "sum" else part)
         declared = entry.people, rule, epsilon, delta, entry.units, 0, every, period
         people = Population(*declared, answer_delta=part, delta_budget_units=own)
@@ -286,14 +286,14 @@ def verify_entries(
     if not account.count:
         raise LedgerError(f"{place} has no entries; a ledger has at least its first")
     if account.totals() != sorted(people, key=_name):
-        raise LedgerError(f"{place} was changed: what is said to be spent is not what its entries add up to")
+        raise LedgerError(f"{place} was changed: the amounts spent differ from the sum of its entries")
     if stored is not None and list(stored.answers) != list(account.answered.values()):
-        raise LedgerError(f"{place} was changed: the stored answers are not those its entries name")
+        raise LedgerError(f"{place} was changed: the stored answers differ from those that its entries name")
     current = LedgerHead(account.id, account.count, account.last)
     if head is not None:
         compare_heads(place, current, head, mark)
     if stored is not None and stored.draws != account.drawn:
-        raise LedgerError(f"{place} was changed: the stored draws are not those its entries name")
+        raise LedgerError(f"{place} was changed: the stored draws differ from those that its entries name")
     counts = len(account.charged), len(account.answered)
     return LedgerReport(current, tuple(account.totals()), *counts, head, stored is not None, account.waiting)
 

@@ -103,7 +103,9 @@ class ReportMemory:
             return
         content = PERMANENT_FILE.read(self.path)
         if content.get("law") != self.law:
-            raise PassportError("the memory is of reports by another law, which a new one would come on top of")
+            raise PassportError(
+                "the memory holds reports of another mechanism; use that one, or pay again with another file"
+            )
         periods = dict(_periods(content.get("periods")))
         promised = content.get("promised")
         if self.promised is not None and (len(periods) > self.promised or promised not in (None, self.promised)):

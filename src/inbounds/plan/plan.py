@@ -142,7 +142,7 @@ class Plan:
         if not self.delta:
             for name, value in (("persons", self.persons), ("allow_large_delta", self.allow_large_delta or None)):
                 if value is not None:
-                    raise PlanError("must not be given without a delta", ("privacy", name))
+                    raise PlanError("needs privacy.delta; give a delta, or leave this out", ("privacy", name))
             return
         with error_path("privacy", "persons"):
             persons = self.declared_persons
@@ -471,8 +471,8 @@ class Plan:
             last = max(k for k, part in enumerate(parts) if part is not None)
             word = "budget_share" if self.statistics[last].budget_share is not None else "epsilon"
             raise PlanError(
-                f"must leave the statistics together at most the total of {self.epsilon}"
-                + ("" if left < 0 else " and something for those without a part of their own")
+                f"must be less: all statistics together may have at most epsilon {self.epsilon}"
+                + ("" if left < 0 else ", and those without a part of their own need some of it")
                 + (f", got {self.epsilon - left}" if left < 0 else ""),
                 ("statistics", last, word),
             )

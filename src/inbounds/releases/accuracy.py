@@ -3,7 +3,7 @@
 All follow from the mechanism and a prior of the truth; none from data. If group sizes are public, the prior is about
 the answer alone. If not, the size of the group is unknown as well, and its prior (`statistics.sizes`) is part of it:
 
-    quantiles       Pr[size]·Pr[quantile | size]·Pr[report | quantile, size], at a few sizes and between them
+    quantiles       Pr[size]·Pr[quantile | size]·Pr[output | quantile, size], at a few sizes and between them
     several         from simulated groups and draws (`releases.vector_accuracy`), of any size if it is not public
     sums            Pr[sum] = sum over sizes of Pr[size]·(1 / number of sums that so many records can have)
     secret means    from both sums that are drawn, which tell the size too (`statistics._mean_pair`)
@@ -337,7 +337,7 @@ class StatisticModel:
 
 @dataclass(frozen=True)
 class QuantileNode:
-    """A quantile in groups of one size. joint: Pr[answer, report], reports × answers. truths: Pr[answer]."""
+    """A quantile in groups of one size. joint: Pr[answer, output], outputs × answers. truths: Pr[answer]."""
 
     query: RangeQuery
     joint: Floats

@@ -39,7 +39,8 @@ def calibrate_plan_epsilon(plan: Plan, statistic: str, size: int, error: Number,
     low, high = -1, len(EPSILONS) - 1
     if expected_error(replace(plan, epsilon=EPSILONS[high]), statistic, size, cache) > target:
         raise InfeasibleDesign(
-            f"{statistic} errs by more than {format_decimal(target)} in groups of {size} even at epsilon 64"
+            f"{statistic} errs by more than {format_decimal(target)} in groups of {size} even at "
+            "epsilon 64; use larger groups"
         )
     while high - low > 1:
         middle = (low + high) // 2

@@ -233,7 +233,7 @@ class Draw:
             raise LedgerError("the stored draw was changed: its outputs do not have the digest stated")
         if header["mechanisms_sha256"] != _digest(drawing):
             raise LedgerError(
-                "the reports that are stored for this release were drawn by other mechanisms than those designed now; "
+                "the draws that are stored for this release were made by other mechanisms than those designed now; "
                 "repeat it with the version of inbounds that began it, or draw and pay anew under a key of its own"
             )
         ends = np.cumsum(header["lengths"])

@@ -177,7 +177,7 @@ def _margins(plan: Plan, statistic: Crosstab, per_unit: float) -> LayeredStatist
 def _draws_of_levels(plan: Plan, statistic: Statistic, epsilon: float) -> LayeredStatistic:
     """Plan the levels of a statistic that is drawn of each by itself.
 
-    The shares make the sum of weight · error as small as possible. A report errs as if geometric noise at epsilon/2
+    The shares make the sum of weight · error as small as possible. An output errs as if geometric noise at epsilon/2
     were added to the number of records, and so, as a part of its range, as that noise divided by the size.
     """
     assert plan.hierarchy is not None

@@ -110,7 +110,9 @@ class _ReplayErrors:
         if isinstance(error, PassportError):
             return
         if isinstance(error, (InboundsError, *UNRELIABLE)):
-            raise PassportError(f"{self.name} cannot be carried out again from what it holds") from None
+            raise PassportError(
+                f"{self.name} cannot be recomputed; it was changed, or made by another version"
+            ) from None
 
 
 # --- the plan in a record -----------------------------------------------------------------------------------
@@ -149,7 +151,7 @@ def plan_from_record(record: ReleaseRecord) -> Plan:
         allow_large_delta=plan_record.get("allow_large_delta", False),
     )
     if {**plan.summary(), "source": plan_record["source"]} != plan_record:
-        raise PassportError("the plan in the record is not written as a plan is")
+        raise PassportError("the plan in the record is malformed")
     return plan
 
 
@@ -350,7 +352,7 @@ class RecomputedTable:
 
 
 def recompute_table(file: FileLike) -> RecomputedTable:
-    """Adjust the reports in a release record anew, and compare with the table beside it, digit by digit.
+    """Adjust the draws in a release record again, and compare with the table beside it, digit by digit.
 
     This is post-processing of private draws, so it costs no epsilon. Sums of floats may differ with another version of
     NumPy or SciPy, and the prior with another version of this package; the versions are in the record.
@@ -361,7 +363,7 @@ def recompute_table(file: FileLike) -> RecomputedTable:
     record: Any = RELEASE_RECORD.read(document)
     path = document.path or Path("record")
     if "reports" not in record:
-        raise ValueError(f"{path.name} must be the record of a table that adds up, but it keeps no reports")
+        raise ValueError(f"{path.name} must be the record of a table that adds up, but it has no draws of one")
     table = load_released_table(record, path)
     try:
         adjusted = adjust_columns(record["reports"])
@@ -373,4 +375,4 @@ def recompute_table(file: FileLike) -> RecomputedTable:
         different += tuple(name for name in by if stated[name] != by[name])
         return RecomputedTable(columns, different, tuple(estimate_totals(record, table)), by)
     except UNRELIABLE:  # a record may contain anything
-        raise PassportError(f"{path.name} does not hold the reports of its table") from None
+        raise PassportError(f"{path.name} does not hold the draws of its table") from None

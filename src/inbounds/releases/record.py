@@ -319,7 +319,7 @@ def describe_value_handling(plan: Plan) -> list[str]:
 
 GAP = (
     "where few records of a group lie near its quantile, as for a largest value far from the next, or answers that are "
-    "only 0 or 10, reports lie anywhere in the gap, and intervals may miss the truth far more often than they say"
+    "only 0 or 10, released values lie anywhere in the gap, and intervals may miss the truth far more often than stated"
 )
 
 

@@ -1,6 +1,6 @@
 """Totals over all groups, estimated from published draws without bias; and which cells must not be added.
 
-Draws in a range are biased: noise that leaves the range is reported as its end. So cells near zero are too large on
+Draws in a range are biased: noise that leaves the range is published as its end. So cells near zero are too large on
 average, and the error of their sum grows with the number of groups, not with its root. Truncated geometric draws can be
 read without bias (`mechanism.unbiased`); draws of other mechanisms may only be read one by one. A statistic that adds
 up has draws about every level, whose totals are averaged by the variances that follow from the plan.
@@ -34,7 +34,7 @@ class Total:
     sum: UnbiasedSum | None
 
     def __str__(self) -> str:
-        text = "must not be added: its reports cannot be read without bias" if self.sum is None else str(self.sum)
+        text = "must not be added: no unbiased estimate exists" if self.sum is None else str(self.sum)
         return f"{self.column}: {text}"
 
 

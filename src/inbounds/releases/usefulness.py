@@ -122,8 +122,8 @@ def check_useful(designed: ReleaseDesign, useless: tuple[UselessStatistic, ...])
     if are_all_useless(designed, useless):
         sentences = "; ".join(map(str, useless))
         raise PlanError(
-            "are all no better than a constant, so the release would spend epsilon and say nothing; give "
-            f"--allow-useless (in Python, allow_useless=True) to release it nevertheless: {sentences}",
+            "are all expected to be no more accurate than a fixed guess; raise epsilon or the group size, or give "
+            f"--allow-useless (in Python, allow_useless=True) to release them nevertheless: {sentences}",
             ("statistics",),
         )
 

@@ -2,7 +2,7 @@
 
 Before a draw, the expected error of a quantile is its mean distance from the true one over these groups. After it the
 whole vector tells: how far it is from a quantile to those beside it says how closely the records lie there, so that
-gaps and heaps are seen. Groups of the model whose reports have about the same distances on both sides are weighted up,
+gaps and heaps are seen. Groups of the model whose outputs have about the same distances on both sides are weighted up,
 and their errors, stretched to the group's distances, are the joint posterior's of this quantile.
 
     weight of a simulated group     exp(-(difference of log(1 + distance) / bandwidth)^2 / 2), for both sides
@@ -45,7 +45,7 @@ TOGETHER = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class SimulatedVectors:
-    """Simulated groups: their sizes, their true quantiles, and the reports of one draw for each, groups × quantiles."""
+    """Simulated groups: their sizes, their true quantiles, and the outputs of one draw for each, groups × quantiles."""
 
     query: JointQuantileQuery
     sizes: Ints
@@ -70,7 +70,7 @@ class SimulatedVectors:
 
     @cached_property
     def _log_distances(self) -> Floats:
-        """Return log(1 + distance): groups × (to the report before, to the one behind) × quantiles."""
+        """Return log(1 + distance): groups × (to the output before, to the one behind) × quantiles."""
         return np.log1p(_distances(self.reports, self.query.width))
 
     def _bandwidths(self, place: int) -> Floats:
@@ -94,7 +94,7 @@ class SimulatedVectors:
         return float(losses @ weights), best_constant_loss(query, loss, prior)
 
     def posteriors(self, place: int, reports: Ints, weights: Floats) -> Iterator[Floats]:
-        """Yield the posterior of a quantile for every vector of reports, vectors × quantiles."""
+        """Yield the posterior of a quantile for every vector of outputs, vectors × quantiles."""
         values, log_distances = self.query.width + 1, self._log_distances[:, :, place]
         tables = [
             np.exp(-0.5 * ((np.log1p(np.arange(values))[:, None] - own) / width) ** 2)
@@ -118,7 +118,7 @@ class SimulatedVectors:
 
 
 def _distances(reports: Ints, width: int) -> Ints:
-    """Return the distance of every report to the one before and the one behind, or to the ends of the range."""
+    """Return the distance of every output to the one before and the one behind, or to the ends of the range."""
     ends = np.zeros((len(reports), 1), dtype=np.int64), np.full((len(reports), 1), width)
     apart = np.diff(np.concatenate([ends[0], reports, ends[1]], axis=1), axis=1)
     return np.stack([apart[:, :-1], apart[:, 1:]], axis=1)

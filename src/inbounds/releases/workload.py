@@ -286,7 +286,7 @@ def _make(request: DesignRequest, folder: Path) -> DesignedMechanism:
     try:
         return load_or_design(request, folder)
     except InboundsError as error:
-        raise PlanError(f"cannot be answered as wished: {error}") from error
+        raise PlanError(f"cannot be designed with these options: {error}") from error
 
 
 def mechanisms_by_size(designed: ReleaseDesign) -> Mechanisms:
@@ -436,7 +436,7 @@ def _sort_quantiles(plan: Plan, outputs: Sequence[dict[str, Ints]]) -> list[dict
 
 
 def output_query(mechanism: AnyMechanism) -> RangeQuery:
-    """Return the query with the possible answers and their reports."""
+    """Return the query with the possible answers and their outputs."""
     query: RangeQuery = mechanism.query.as_range_query
     return query
 

@@ -47,7 +47,7 @@ DASHES = ("-", "--", "-.", ":")
 
 
 def heatmaps(mechanisms: Sequence[AnyMechanism | Channel], titles: Sequence[str] = ()) -> "Figure":
-    """Draw matrices side by side on one colour scale: true answers across, reported values up."""
+    """Draw matrices side by side on one colour scale: true answers across, outputs up."""
     if not mechanisms:
         raise ValueError("heatmaps needs at least one mechanism")
     count = len(mechanisms)
@@ -58,7 +58,7 @@ def heatmaps(mechanisms: Sequence[AnyMechanism | Channel], titles: Sequence[str]
     for axis, mechanism, name in zip(axes, mechanisms, names, strict=True):
         image = _draw(axis, mechanism.channel(), top)
         axis.set_title(fill(name, 34), fontsize=11)
-    figure.colorbar(image, ax=list(axes), shrink=0.85, label="probability of the report")
+    figure.colorbar(image, ax=list(axes), shrink=0.85, label="probability of the output")
     return figure
 
 
@@ -156,7 +156,7 @@ def posterior(mechanism: AnyMechanism, output: Any, prior: Prior = None, level: 
     inside = [name in set(credible.answers) for name in names]
     figure = blank_figure(6.4, 3.6)
     axis = figure.subplots()
-    bars = axis.bar(range(len(names)), after, color="#9DB8CF", edgecolor="#08306B", label="after the report")
+    bars = axis.bar(range(len(names)), after, color="#9DB8CF", edgecolor="#08306B", label="after the output")
     for bar, hatched in zip(bars, inside, strict=True):
         bar.set_hatch("///" if hatched else "")
     axis.step(range(len(names)), channel.prior, where="mid", color="black", lw=1.2, label="before")
@@ -335,7 +335,7 @@ def _draw(axis: "Axes", channel: Channel, top: float) -> "AxesImage":
     matrix, query = channel.matrix, channel.query
     image = axis.imshow(matrix, cmap=HEAT, vmin=0, vmax=top, origin="lower", aspect="auto")
     axis.set_xlabel("true answer")
-    axis.set_ylabel("report")
+    axis.set_ylabel("output")
     _name_ticks(axis.set_xticks, [_text(answer) for answer in answer_values(query).tolist()])
     _name_ticks(axis.set_yticks, [_text(value) for value in channel.output_values.tolist()])
     if query.shape[1] <= NUMBERS_UP_TO:

@@ -146,14 +146,14 @@ def _errors(c: Channel, names: list[str]) -> str | None:
     if c.query.is_ordered:
         return svg.bars(c.loss_per_answer(), names, "true answer", "expected absolute error")
     first = default_losses(c.query)[0]
-    return map_picture(c.query, c.loss_per_answer(first), f"expected {first} of the report from each true place")
+    return map_picture(c.query, c.loss_per_answer(first), f"expected {first} of the output from each true place")
 
 
 def _reports_on_map(c: Channel, answer: int) -> str | None:
-    """Draw how likely each place is reported for one true place."""
+    """Draw how likely each place is as the output for one true place."""
     if not c.has_face_value or not c.query.one_output_per_answer:
         return None
-    return map_picture(c.query, c.matrix[:, answer], f"reports when {_names(c)[answer]} is true", [answer])
+    return map_picture(c.query, c.matrix[:, answer], f"outputs when {_names(c)[answer]} is true", [answer])
 
 
 def _measures(c: Channel) -> Lines:

@@ -16,7 +16,7 @@ from inbounds.report.templates import pick_evenly, render_template
 
 ESTIMATORS: dict[Estimator, str] = {
     "likelihood": "likeliest answer",
-    "median": "median of the reports",
+    "median": "median of the outputs",
     "mean": "posterior mean",
     "guess": "best guess",
 }

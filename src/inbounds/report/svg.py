@@ -26,7 +26,7 @@ LIGHT, DARK = (247, 251, 255), (8, 48, 107)
 
 
 def heatmap(matrix: Floats, answers: Sequence[str], reports: Sequence[str], top: float, title: str = "") -> str:
-    """Draw P[output, answer] with true answers across and reports up; small matrices show their values."""
+    """Draw P[output, answer] with true answers across and outputs up; small matrices show their values."""
     rows, columns = matrix.shape
     if max(rows, columns) > MOST_CELLS:
         return heatmap(*average_blocks(matrix, answers, reports), top, title)
@@ -52,7 +52,7 @@ def heatmap(matrix: Floats, answers: Sequence[str], reports: Sequence[str], top:
     parts.append(drawing.text_element(left + plot / 2, bottom + 27, "true answer", "middle"))
     parts.append(drawing.rotate_text(10, head + rows * h / 2, "published"))
     parts += _legend(left, bottom + 38, plot, top)
-    return drawing.picture(parts, bottom + 66, title or "probability of every report for every true answer")
+    return drawing.picture(parts, bottom + 66, title or "probability of every output for every true answer")
 
 
 def cells(values: Floats, rows: Sequence[str], columns: Sequence[str], title: str, marked: Ints) -> str:
@@ -172,7 +172,7 @@ def _number(value: float, x: float, y: float, top: float) -> ET.Element:
 
 
 def _legend(
-    left: float, y: float, width: float, top: float, meaning: str = "probability of the report"
+    left: float, y: float, width: float, top: float, meaning: str = "probability of the output"
 ) -> list[ET.Element]:
     steps = 24
     w = width / 2 / steps

@@ -19,8 +19,8 @@ POSTERIOR, LEAST_SQUARES = "posterior", "least squares"
 """How a statistic was made to add up."""
 
 ADJUSTMENT_TEXTS = {
-    POSTERIOR: "least expected error after all reports",
-    LEAST_SQUARES: "least squares and rounding, since what is likely after all reports was too much to compute, or the "
+    POSTERIOR: "least expected error given all draws",
+    LEAST_SQUARES: "least squares and rounding, since the posterior was too large to compute, or the "
     "reports contradict each other; intervals are those of normal errors",
 }
 """How a statistic was made to add up, in words for readers."""

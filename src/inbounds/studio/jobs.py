@@ -100,7 +100,7 @@ class JobQueue:
         with self._lock:
             match = next((job for job in self._jobs.values() if job.id == name), None)
         if match is None:
-            raise LookupError("this was finished long ago, or never asked")
+            raise LookupError("this job is unknown, or was finished long ago; start it again")
         return match
 
     def stop(self, job: Job) -> None:

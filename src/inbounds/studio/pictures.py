@@ -18,7 +18,7 @@ NUMBERS_UP_TO = 9
 
 
 def heatmap(matrix: Floats, answers: Sequence[str], reports: Sequence[str], links: Sequence[str], chosen: int) -> str:
-    """Draw P[output, answer], with true answers across and reports up. links: where each report leads. chosen: the
+    """Draw P[output, answer], with true answers across and outputs up. links: where each output leads. chosen: the
     marked one.
     """
     rows, columns = matrix.shape
@@ -54,7 +54,7 @@ Box = tuple[float, float, float, float]
 
 
 def _row(values: Floats, box: Box, top: float, link: str, name: str, chosen: bool) -> ET.Element:
-    """Draw one report: a link with its cells, and a name for screen readers."""
+    """Draw one output: a link with its cells, and a name for screen readers."""
     left, y, w, h = box
     row = drawing.element("a", {"href": link, "class": "report chosen" if chosen else "report", "tabindex": "-1"})
     row.append(drawing.element("title", {}, f"{name}: what it means"))

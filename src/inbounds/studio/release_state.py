@@ -1,4 +1,4 @@
-"""A released table as the page shows it: reports, intervals and sums, all of them private already."""
+"""A released table as the page shows it: released values, intervals and sums, all of them private already."""
 
 from typing import Any
 

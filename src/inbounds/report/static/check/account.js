@@ -430,10 +430,10 @@ function sumsOfCells(statistic, plan) {
   return optional(statistic, "sum_to_size", false) ? (isPublic ? "known" : "most") : "";
 }
 
-/** The reports of what adds up: everything beside the numbers is what plan, account and groups imply. */
+/** The draws of what adds up: everything beside the numbers is what plan, account and groups imply. */
 function checkReports(content, costs, plan, groups, tree) {
   const adding = costs.filter(({ addsUp }) => addsUp);
-  insist(adding.length > 0 === content.has("reports"), "reports must be there where statistics add up, and nowhere else");
+  insist(adding.length > 0 === content.has("reports"), "the field reports must be there if statistics add up, and not otherwise");
   if (adding.length === 0) return;
   const stated = content.get("reports");
   const parents = tree === null ? [] : tree.parents.map((own) => own.map(BigInt));
@@ -444,14 +444,14 @@ function checkReports(content, costs, plan, groups, tree) {
   ]);
   for (const [name, value] of implied) {
     const same = canonical(stated.get(name)) === canonical(value);
-    insist(same, "the reports are not about the plan's groups and levels");
+    insist(same, "the field reports is not about the plan's groups and levels");
   }
-  insist(stated.get("statistics").length === adding.length, "the reports are not those of the plan's statistics");
+  insist(stated.get("statistics").length === adding.length, "the field reports is not about the plan's statistics");
   adding.forEach((cost, k) => checkAdding(stated.get("statistics")[k], cost, plan, groups, tree));
 }
 
 function checkAdding(stated, { statistic, kind, layers }, plan, groups, tree) {
-  const wrong = `the reports of ${statistic.get("name")} are not those of its plan and account`;
+  const wrong = `the draws of ${statistic.get("name")} are not those of its plan and account`;
   const one = requiredQuery(statistic, plan, 1n);
   const shape = kind.margins ? crossedNames(statistic).map((name) => BigInt(columnOf(plan, name).labels.length)) : [];
   const implied = new Map([
@@ -475,6 +475,6 @@ function checkAdding(stated, { statistic, kind, layers }, plan, groups, tree) {
     const last = ends.map((size) => requiredQuery(statistic, plan, size).grid.last);
     const rows = layer.get("reports");
     const fits = rows.length === columns.length && rows.every((row) => row.length === last.length && row.every((x, k) => x >= 0n && x <= last[k]));
-    insist(fits, `the reports of ${statistic.get("name")} are not outputs of its mechanisms for its groups`);
+    insist(fits, `the draws of ${statistic.get("name")} are not outputs of its mechanisms for its groups`);
   });
 }

@@ -24,7 +24,7 @@ function checkApproximatePassport(content, report) {
   const most = shown(approximateRatio(ratioAllowed(epsilon), 1n << RATIO_BITS));
   report.promise = true;
   report.says =
-    `any set of reports has at most ${most} times the probability under a true answer that it has under a neighbouring ` +
+    `any set of outputs has at most ${most} times the probability under a true answer that it has under a neighbouring ` +
     `one, plus ${delta}`;
   report.checked.push(
     `the query is whole: ${query.answers.size} answers, ${query.outputs} outputs that cover them`,
@@ -90,7 +90,7 @@ const THRESHOLD_FIELDS = {
   epsilon: null, origin: ORIGIN_FIELDS, query: PASSPORT_FIELDS.query, law: { threshold: { delta: null, wide: null, narrow: null } },
 };
 
-/** A count plus noise is reported where it exceeds the bound of the noise that was drawn, else nothing (0) is. */
+/** A count plus noise is published where it exceeds the bound of the noise that was drawn, else nothing (0) is. */
 function checkThresholdPassport(content, report) {
   refuseUnknownFields(content, THRESHOLD_FIELDS);
   const part = field(content, "law");
@@ -106,11 +106,11 @@ function checkThresholdPassport(content, report) {
   const most = shown(approximateRatio(ratioAllowed(epsilon), 1n << RATIO_BITS));
   report.promise = true;
   report.says =
-    `any set of reports has at most ${most} times the probability under a number of persons that it has with one person more ` +
-    `or less, plus ${delta}; of nobody, nothing is ever reported`;
+    `any set of outputs has at most ${most} times the probability under a number of persons that it has with one person more ` +
+    `or less, plus ${delta}; of nobody, nothing is ever published`;
   report.checked.push(
     `the query is whole: ${query.answers.size} answers`,
-    `${wide.length + narrow.length} weights of noise sum to exactly 2^62, and only numbers above the bound of their noise are reported`,
+    `${wide.length + narrow.length} weights of noise sum to exactly 2^62, and only numbers above the bound of their noise are published`,
     "for every two counts one apart, in both orders, what one exceeds e^epsilon times the other adds up to at most delta",
     IN_RATIOS,
   );
@@ -127,7 +127,7 @@ function checkThreshold(wide, narrow, epsilon, delta) {
   const sum = [...wide, ...narrow].reduce((all, weight) => all + weight, 0n);
   insist(sum === TOTAL, "the weights of both noises together must sum to 2^62");
   const bound = wide.length >> 1;
-  // from a count of 2·bound + 1 on every number is reported, and all pairs are alike
+  // from a count of 2·bound + 1 on every number is published, and all pairs are alike
   const last = 2 * bound + 2;
   if (BigInt(last) * BigInt(6 * bound) > MOST_COMPARED)
     throw new Unjudged("this page has no verdict on noise of so many steps; use inbounds verify");
@@ -136,14 +136,14 @@ function checkThreshold(wide, narrow, epsilon, delta) {
   let before = reportsOf(0, wide, narrow);
   for (let count = 1; count <= last; count++) {
     const now = reportsOf(count, wide, narrow);
-    const rows = now.map((weight, report) => [before[report], weight]);
+    const rows = now.map((weight, output) => [before[output], weight]);
     const fits = [excessOf(rows, 0, 1, p), excessOf(rows, 1, 0, p)].every((excess) => excess * delta.denominator <= allowed);
     insist(fits, `the counts ${count - 1} and ${count} need a larger delta`);
     before = now;
   }
 }
 
-/** The weight of every report of a count, without a largest one; the first is that of no report. */
+/** The weight of every output of a count, without a largest one; the first is that of no output. */
 function reportsOf(count, wide, narrow) {
   const found = new Array(3 * (wide.length >> 1) + 3).fill(0n);
   for (const table of [wide, narrow]) {

@@ -1,4 +1,4 @@
-// Reports that name a set of labels. A first draw of 2^62 decides with weight `inside` that the set holds the true label; a
+// Outputs that name a set of labels. A first draw of 2^62 decides with weight `inside` that the set holds the true label; a
 // second one, modulo the number of sets of that kind, which of them it is. So a set has, over 2^124, the weight of its kind
 // times the draws that leave its remainder: the quotient of 2^62 by the number of sets, or one more.
 //
@@ -100,7 +100,7 @@ class LabelSets {
   proved(query) {
     const [holding, others] = this.counted(query.answers.size);
     return [
-      `each label lies in ${holding} of ${holding + others} sets; one of these is reported with the weight ${this.inside} of 2^62`,
+      `each label lies in ${holding} of ${holding + others} sets; one of these is drawn with the weight ${this.inside} of 2^62`,
       "which one is a draw of 2^62 modulo their number; the likeliest set of any label is within the ratio of the rarest of any other",
     ];
   }

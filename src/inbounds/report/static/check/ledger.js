@@ -283,7 +283,7 @@ function checkTotals(stated, account) {
     const deltas = [found.deltaBudget, found.deltaSpent, found.deltaEarlier].every((units, k) => units === counts[k]);
     const own = sameAmount(readAmountOrNull(part.get("answer_delta") ?? null), found.answerDelta);
     const same = declared && own && deltas && renewed && budget === found.budget && spent === found.spent;
-    insist(same, "what is said to be spent is not what the entries add up to");
+    insist(same, "the amounts spent differ from the sum of the entries");
   }
 }
 
@@ -313,7 +313,7 @@ function checkLedger(envelope, report) {
   report.promise = true;
   report.checked.push(
     `${account.count} entries form one chain: each has the digest stated and names that of the one before`,
-    `${account.charged.size} charges cost what their parts cost, and add up to what is said to be spent`,
+    `${account.charged.size} charges cost what their parts cost, and add up to the amounts stated`,
     "no budget was ever exceeded, and each has the units that its epsilon allows",
     `${account.answered.size} answers were stored, each for a charge of its own`,
   );

@@ -152,7 +152,7 @@ function readNoise(part) {
   return part.has("plane") ? new PlaneNoise(part.get("plane")) : new Noise(field(part, "noise"));
 }
 
-/** Reports that are numbers of sets: they have no loss, so nothing is claimed. */
+/** Outputs that are numbers of sets: they have no loss, so nothing is claimed. */
 function checkLabelPassport(content, report) {
   refuseUnknownFields(content, LABEL_FIELDS);
   const part = field(content, "law");

@@ -1,6 +1,6 @@
 // Noise on a map. A map has rows × columns cells in reading order; t[a, b] is the weight of moving a rows down and b
-// columns to the right. The report for a cell is cell + noise, moved to the nearest cell of the map. Whatever the answer
-// is, every cell has the weight u besides, and the first cell what is left of 2^62. A remap may then rename the report.
+// columns to the right. The output for a cell is cell + noise, moved to the nearest cell of the map. Whatever the answer
+// is, every cell has the weight u besides, and the first cell what is left of 2^62. A remap may then rename the output.
 //
 // What leads to a cell is a rectangle of noise. Along the rows: a cell in the first row gathers all steps from the
 // outermost up to its own, one in the last row all from its own on, any other its own alone; the same along the columns.

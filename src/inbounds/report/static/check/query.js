@@ -1,4 +1,4 @@
-// What is asked: the possible answers, the cells that may be reported, and who is whose neighbour.
+// What is asked: the possible answers, the possible outputs, and who is whose neighbour.
 
 const MOST_LISTED = 1n << 27n;
 const MOST_ROUNDED = 1n << 20n;

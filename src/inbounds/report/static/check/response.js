@@ -1,5 +1,5 @@
 // Randomized response. Of the 2^62 equally likely draws every answer has `other`, and the true one also all that are left:
-// a report has the weight `other` under every answer that is not itself, and the rest of 2^62 under itself.
+// an output has the weight `other` under every answer that is not itself, and the rest of 2^62 under itself.
 
 class TwoWeights {
   constructor(part) {
@@ -12,14 +12,14 @@ class TwoWeights {
     return TOTAL - (this.size - 1n) * this.other;
   }
 
-  /** There are two weights, so that one ratio speaks for all reports and any two answers. */
+  /** There are two weights, so that one ratio is that of all outputs and any two answers. */
   check(query, epsilon) {
     const { size, other, truth } = this;
     insist(size === query.answers.size && query.oneOutputPerAnswer, "two weights need one output per answer");
     insist(query.metric === null && query.graph === null, "two weights need neighbours at distance 1");
     insist(other >= 1n && truth >= other, "the weight of the other answers must be positive, and not above that of the true one");
     const nearest = new Nearest();
-    nearest.compare(truth, other, ratioAllowed(epsilon), () => ({ subject: "a report", circumstance: "under itself than under any other answer" }));
+    nearest.compare(truth, other, ratioAllowed(epsilon), () => ({ subject: "an output", circumstance: "under itself than under any other answer" }));
     return nearest.found;
   }
 
