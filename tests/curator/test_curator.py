@@ -137,7 +137,7 @@ def test_a_key_returns_its_answer_even_when_a_stronger_one_was_stored_since(cura
 def test_an_account_never_passes_its_cap_nor_everybody_the_budget(curator):
     ana, bob = account(curator, "ana", "1"), account(curator, "bob", "100")
     curator.ask(ana, "pupils", {**LIKES, "epsilon": "0.75"})
-    with rejects(CapExceeded, "epsilon", about="cap of ana, 0.25"):
+    with rejects(CapExceeded, "epsilon", about="cap of ana: requested 0.5, remaining 0.25"):
         curator.ask(ana, "pupils", {"count": "age > 12", "epsilon": "0.5"})
     with pytest.raises(BudgetExceeded):
         curator.ask(bob, "pupils", {"count": "age > 12", "epsilon": "5.5"})

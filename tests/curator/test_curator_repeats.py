@@ -22,7 +22,7 @@ def test_questions_stored_under_groups_that_are_gone_are_passed_over(opened):
 def test_a_small_epsilon_is_drawn_anew_where_the_stored_answer_costs_more_than_the_cap(curator, ana):
     curator.ask(ana, "pupils", {**LIKES, "epsilon": 2})
     bob = account(curator, "bob", "1")
-    with rejects(CapExceeded, "epsilon", about="cap of bob, 1, got that of the stored answer, 2"):
+    with rejects(CapExceeded, "epsilon", about="cap of bob: requested that of the stored answer, 2, remaining 1"):
         curator.ask(bob, "pupils", LIKES)
     drawn = curator.ask(bob, "pupils", {**LIKES, "redraw": True})
     assert (drawn.how, drawn.epsilon, drawn.cost.account) == ("new", "0.5", "0.5")
