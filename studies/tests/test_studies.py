@@ -27,8 +27,10 @@ EXPECTED = [
     *(f"000-fig{k}" for k in range(1, 10)),
     "000-order",
     "000-large",
+    "000-choices",
     *(f"001-fig{k}" for k in range(1, 5)),
     "001-map",
+    "001-choices",
     "002-fig1",
     "002-table1",
     "002-fig2",
@@ -40,6 +42,7 @@ EXPECTED = [
     *(f"003-fig{k}" for k in range(1, 14)),
     "003-ranges",
     "003-norms",
+    "003-choices",
     "004-fig1",
     "004-fig3",
     "004-fig4",
@@ -61,7 +64,8 @@ PRINTED = [
 """Every table and figure that the five papers print."""
 
 SIMULATED = {"000-fig8", "000-fig9", "001-fig2", "001-fig3", "001-fig4", "001-map", "004-fig3", "004-fig4"} | {
-    f"003-fig{k}" for k in range(10, 14)
+    *("000-choices", "001-choices"),
+    *(f"003-fig{k}" for k in range(10, 14)),
 }
 run = CliRunner().invoke
 

@@ -32,6 +32,7 @@ _MODULES = (
     "paper_004_collusion",
     "paper_004_open",
     "paper_004_vectors",
+    "paper_choices",
 )
 
 
@@ -39,7 +40,8 @@ _MODULES = (
 def listed() -> dict[str, Study]:
     """All studies by id, in the order of the papers."""
     modules = (import_module(f"inbounds_studies.{name}") for name in _MODULES)
-    return {study.id: study for module in modules for study in module.STUDIES}
+    found = {study.id: study for module in modules for study in module.STUDIES}
+    return {id_: found[id_] for id_ in sorted(found, key=lambda id_: id_[:3])}
 
 
 def find(id: str) -> Study:  # noqa: A002 - what the command line calls it
