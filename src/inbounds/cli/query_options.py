@@ -36,7 +36,7 @@ Allowance = Annotated[
     str | None, _option("interval: what your own arithmetic may add to the distance of two answers; 2^-20 of it.")
 ]
 Labels = Annotated[str | None, _option("category: labels, separated by commas.", "A,B,…")]
-Outputs = Annotated[int | None, _option("Make outputs this many equal cells.")]
+Outputs = Annotated[int | None, _option("Use this many equal output cells.")]
 Neighbours = Annotated[
     str | None,
     _option(

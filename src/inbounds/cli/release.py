@@ -105,6 +105,7 @@ CredibleLevel = Annotated[
     str | None, typer.Option(help="Add credible intervals of this probability, e.g. 0.9.", metavar=NUMBER)
 ]
 Dry = Annotated[bool, typer.Option("--dry-run", help="Say what would be released; read only the schema.")]
+Details = Annotated[bool, typer.Option("--details", help="With --dry-run: print the details of the promise too.")]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
 Passports = Annotated[
     Path | None, typer.Option(help="Write the mechanisms' passports into this folder, for readers.", metavar="FOLDER")
@@ -164,6 +165,7 @@ def release(
     output: Output = None,
     credible_level: CredibleLevel = None,
     dry_run: Dry = False,
+    details: Details = False,
     report: Report = None,
     passports: Passports = None,
     overwrite: Overwrite = False,
@@ -238,7 +240,7 @@ def release(
         write_text(report, page(result.record, getattr(result, "table", None)))
     if isinstance(result, ReleasePreview):
         with session:
-            print_preview(result, session.describe_state(), as_json)
+            print_preview(result, session.describe_state(), as_json, details=details)
     else:
         print_release(result, report, passports, as_json)
 
@@ -314,9 +316,10 @@ SHOWN_ROWS, SHOWN_SIZES = 12, 12
 """Rows of a table and group sizes that are printed; files, the record and --json hold all of them."""
 
 
-def print_preview(preview: "ReleasePreview", standing: str, as_json: bool) -> None:
-    """Print the dry run: what would be released, the guarantee, the account, the expected errors and the people's
-    budget.
+def print_preview(preview: "ReleasePreview", standing: str, as_json: bool, *, details: bool = False) -> None:
+    """Print the dry run: what would be released, the promise, the account, the expected errors and the people's budget.
+
+    details: print the sentences of the promise beyond the first two as well.
     """
     if as_json:
         typer.echo(json.dumps(preview.to_json()))
@@ -326,8 +329,9 @@ def print_preview(preview: "ReleasePreview", standing: str, as_json: bool) -> No
     out.print(f"[bold]Answered[/] {escape(_print_answers(plan))}\n")
     from inbounds.schema.text import split_statement
 
-    promise, details = split_statement(preview.statement)
-    out.print(f"[bold]Promise[/] {escape(promise)}\n[dim]{escape(details)}[/]\n")
+    promise, further = split_statement(preview.statement)
+    shown = further if details else "--details prints the details of the promise." if further else ""
+    out.print(f"[bold]Promise[/] {escape(promise)}\n[dim]{escape(shown)}[/]\n")
     out.print("[bold]Account[/]")
     for line in preview.account:
         out.print(f"  • {line}", markup=False)

@@ -55,7 +55,7 @@ def cards(question: ExploreState, mechanism: Mechanism) -> list[tuple[str, str, 
     unit = f"{unit} times the answer's weight" if question.aim == "worst" and prior is not None else unit
     return [
         (f"{question.aim} {unit}", f"{aimed:.3g}", f"the best constant, given without looking: {constant:.3g}"),
-        ("worst true answer", f"{mechanism.worst_loss(loss):.3g}", "expected loss where it serves worst"),
+        ("worst true answer", f"{mechanism.worst_loss(loss):.3g}", "expected loss where it is largest"),
         (
             "tells the truth",
             format_percent(float(truth.mean())),
