@@ -15,16 +15,16 @@ Counts of records and of labels do not use the prior of the sizes.
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from inbounds.exact import Floats, Ints
+from inbounds.exact import Floats, FrozenArray, Ints
 from inbounds.losses import best_constant_loss, to_loss
 from inbounds.mechanism import AnyMechanism, Channel, Mechanism
 from inbounds.mechanism.bayes import find_shortest_run
-from inbounds.mechanism.expected_channel import expected_channel
+from inbounds.mechanism.expected_channel import SMALL, expected_channel
 from inbounds.mechanism.laws import AnswerLaw, Threshold
 from inbounds.mechanism.laws.base import RecordsLaw
 from inbounds.query import JointQuantileQuery, QuantileQuery, RangeQuery
@@ -32,7 +32,15 @@ from inbounds.releases.vector_accuracy import SimulatedVectors, simulate_vectors
 from inbounds.schema.text import format_number
 from inbounds.statistics import DerivedValue, ExpectedError, Statistic, StatisticContext
 from inbounds.statistics.designs import DesignRequest, resolve_prior
-from inbounds.statistics.sizes import SizeBeliefs, certain_sizes, lattice, size_nodes, spread_on_nodes
+from inbounds.statistics.sizes import (
+    FEW,
+    SizeBeliefs,
+    certain_sizes,
+    common_nodes,
+    lattice,
+    size_nodes,
+    spread_on_nodes,
+)
 
 DECILES = 10
 """Coverage is computed for groups of so many sizes: a tenth of the maximum, two tenths, …, the maximum."""
@@ -132,11 +140,13 @@ class StatisticModel:
             beliefs = certain_sizes([self.size]) if self.beliefs is None else self.beliefs
             expected = self.derived.expected(_require_answers(self.mechanism), self.prior, beliefs)
             return expected.error, expected.constant
-        if self.beliefs is not None and isinstance(self.mechanism.query, QuantileQuery):
-            nodes, weights = self.nodes(self.beliefs.nodes), self.beliefs.node_weights[0]
-            truths = sum(weight * node.truths for weight, node in zip(weights, nodes, strict=True))
-            error = sum(weight * node.loss(loss) for weight, node in zip(weights, nodes, strict=True))
-            return float(error), best_constant_loss(self.query, loss, truths)
+        sized = certain_sizes([self.size]) if self.beliefs is None and self._is_wide else self.beliefs
+        if sized is not None and isinstance(self.mechanism.query, QuantileQuery):
+            sizes, (weights,) = self._on_nodes(sized)
+            parts = [self._expect(int(size), len(sizes)) for size in sizes]
+            truths = sum(weight * prior.array for weight, (_, prior) in zip(weights, parts, strict=True))
+            error = sum(float(weight) * one for weight, (one, _) in zip(weights, parts, strict=True))
+            return error, best_constant_loss(self.query, loss, truths)
         if isinstance(self.mechanism.law, Threshold):  # of numbers that are published
             channel = self.mechanism.channel()
             return self.mechanism.law.mean_error(), best_constant_loss(channel.query, loss, channel.prior)
@@ -162,8 +172,9 @@ class StatisticModel:
         if len(beliefs.weights) == 1:
             return np.full(len(drawn[0]), expected)
         if isinstance(self.mechanism.query, QuantileQuery):
-            errors = np.array([node.loss(self.statistic.loss) for node in self.nodes(beliefs.nodes)])
-            return np.asarray((beliefs.node_weights @ errors)[beliefs.place_of(len(drawn[0]))])
+            sizes, weights = self._on_nodes(beliefs)
+            errors = np.array([self._expect(int(size), len(sizes))[0] for size in sizes])
+            return np.asarray((weights @ errors)[beliefs.place_of(len(drawn[0]))])
         losses = self.mechanism.loss_per_answer(self.statistic.loss)
         return np.array([float(prior @ losses) for prior in self._answer_priors(beliefs)])[
             beliefs.place_of(len(drawn[0]))
@@ -214,9 +225,41 @@ class StatisticModel:
 
     # --- quantiles in groups of several sizes -------------------------------------------------------------
 
+    @property
+    def _is_wide(self) -> bool:
+        """Return whether it is a quantile of so many values that what is expected of it is shared and thinned."""
+        query = self.mechanism.query
+        return isinstance(query, QuantileQuery) and query.width >= SMALL
+
+    def _on_nodes(self, beliefs: SizeBeliefs) -> tuple[Ints, Floats]:
+        """Return sizes at which errors of a quantile are computed, and distributions over them."""
+        if not self._is_wide:
+            return beliefs.nodes, beliefs.node_weights
+        sizes = beliefs.sizes if self.context.public else common_nodes(int(beliefs.sizes[0]), int(beliefs.sizes[-1]))
+        return sizes, np.asarray(beliefs.weights @ spread_on_nodes(beliefs.sizes, sizes))
+
     def nodes(self, sizes: Ints) -> list["QuantileNode"]:
         """Return what is expected of the mechanism of a quantile in groups of these sizes."""
-        return [QuantileNode.compute(self.mechanism, self.prior, int(size), len(sizes)) for size in sizes]
+        return self._nodes_among(sizes, len(sizes))
+
+    def _nodes_among(self, sizes: Ints, parts: int) -> list["QuantileNode"]:
+        """Return what is expected in groups of these sizes, of so many that are averaged."""
+        return [QuantileNode.compute(*self._node_arguments(int(size), parts)) for size in sizes]
+
+    def _node_arguments(self, size: int, parts: int) -> tuple[QuantileQuery, RecordsLaw, Floats | None, int, int]:
+        """Return what a node depends on: for wide columns the same for all maxima."""
+        query, law = self.mechanism.query, self.mechanism.law
+        assert isinstance(law, RecordsLaw)
+        assert isinstance(query, QuantileQuery)
+        query = query if query.public_size else replace(query, size=max(size, 1))
+        return query, law, self.prior, size, FEW if self._is_wide and not query.public_size else parts
+
+    def _expect(self, size: int, parts: int) -> tuple[float, FrozenArray]:
+        """Return the expected loss of a quantile in groups of one size, and the prior of the true one."""
+        query, law, prior, size, parts = self._node_arguments(size, parts)
+        return _expect(
+            query, law, None if prior is None else FrozenArray.from_array(prior), size, parts, self.statistic.loss
+        )
 
     # --- intervals ----------------------------------------------------------------------------------------
 
@@ -234,7 +277,9 @@ class StatisticModel:
             lowest, highest = self.query.answers.numbers_at(ends).astype(np.float64)
             return lowest, highest
         (outputs,) = drawn
-        if beliefs is None or not self.is_sized:
+        if beliefs is None and self._is_wide:
+            beliefs = certain_sizes([self.size])
+        elif beliefs is None or not self.is_sized:
             return credible_intervals(self.mechanism.channel(self.prior), outputs, level)
         pairs, place = np.unique(np.stack([beliefs.place_of(len(outputs)), outputs]), axis=1, return_inverse=True)
         ends = np.array([_ends(mass, level) for mass in self._joint_masses(pairs, beliefs)])
@@ -253,12 +298,13 @@ class StatisticModel:
             yield _possible(channel.law.likelihood(channel.query, int(output)) * prior, prior)
 
     def _quantile_masses(self, pairs: Ints, beliefs: SizeBeliefs) -> Iterator[Floats]:
-        nodes, known = self.nodes(beliefs.nodes), -1
+        sizes, weights = self._on_nodes(beliefs)
+        nodes, known = self.nodes(sizes), -1
         joint, truths = np.empty(0), np.empty(0)
         for row, output in pairs.T:
             if row != known:
                 known = row
-                parts = [part for part in zip(beliefs.node_weights[row], nodes, strict=True) if part[0] > 0]
+                parts = [part for part in zip(weights[row], nodes, strict=True) if part[0] > 0]
                 joint = np.asarray(sum(weight * node.joint for weight, node in parts))
                 truths = np.asarray(sum(weight * node.truths for weight, node in parts))
             yield _possible(joint[output], truths)
@@ -271,29 +317,44 @@ class StatisticModel:
         beliefs: about the size, one or several of the same probability. Given the size, the truth is distributed as the
         prior says.
         """
+        (covered,) = self.coverages([size], level, beliefs)
+        return covered
+
+    def coverages(self, sizes: Sequence[int], level: Fraction, beliefs: SizeBeliefs) -> list[float | None]:
+        """Compute `coverage` for groups of several sizes, about which the same is believed."""
+        outputs = len(self.query.outputs)
         if self.derived is not None:
             mechanism = _require_answers(self.mechanism)
-            return self.derived.coverage(mechanism, size, level, self.prior, beliefs)
-        outputs = np.arange(len(self.query.outputs))
+            return [self.derived.coverage(mechanism, size, level, self.prior, beliefs) for size in sizes]
         if self.quantiles:
-            return self._vector_coverage(size, level, beliefs)
+            return [self._vector_coverage(size, level, beliefs) for size in sizes]
+        if not isinstance(self.mechanism.query, QuantileQuery):
+            if not self.is_sized or outputs > MOST_COVERED:
+                return [None] * len(sizes)
+            if outputs > MATRIX and self.mechanism.law.noise_table is not None:
+                return [self._sampled_coverage(size, level, beliefs) for size in sizes]
+        ends = [self._ends_of_all(row, level, beliefs) for row in range(len(beliefs.weights))]
+        return [self._covered(size, beliefs, ends) for size in sizes]
+
+    def _ends_of_all(self, row: int, level: Fraction, beliefs: SizeBeliefs) -> list[tuple[int, int]]:
+        """Return the ends of the interval of every output, for one distribution of the size."""
+        outputs = np.arange(len(self.query.outputs))
+        return [_ends(mass, level) for mass in self._joint_masses(np.stack([outputs * 0 + row, outputs]), beliefs)]
+
+    def _covered(self, size: int, beliefs: SizeBeliefs, ends: Sequence[list[tuple[int, int]]]) -> float:
+        """Return the mean probability that intervals with these ends hold the truth in groups of one size."""
         if isinstance(self.mechanism.query, QuantileQuery):
             joint = self._joint_at(size, beliefs)
-        elif not self.is_sized or len(outputs) > MOST_COVERED:
-            return None
-        elif len(outputs) > MATRIX and self.mechanism.law.noise_table is not None:
-            return self._sampled_coverage(size, level, beliefs)
         else:
             truths = self.answer_prior(certain_sizes([size]))
             assert truths is not None
             joint = self.mechanism.matrix * truths
-        rows = len(beliefs.weights)
-        covered = 0.0
-        for row in range(rows):
-            pairs = np.stack([np.full(len(outputs), row), outputs])
-            ends = [_ends(mass, level) for mass in self._joint_masses(pairs, beliefs)]
-            covered += sum(float(mass[first : last + 1].sum()) for mass, (first, last) in zip(joint, ends, strict=True))
-        return covered / rows
+        upto = np.pad(np.cumsum(joint, axis=1), ((0, 0), (1, 0)))
+        places, covered = np.arange(len(joint)), 0.0
+        for row in ends:
+            first, last = np.array(row).T
+            covered += float((upto[places, last + 1] - upto[places, first]).sum())
+        return covered / len(ends)
 
     def _vector_coverage(self, size: int, level: Fraction, beliefs: SizeBeliefs) -> float:
         """Compute the coverage of several quantiles, in the mean, at the simulated groups of about one size."""
@@ -309,12 +370,14 @@ class StatisticModel:
 
     def _joint_at(self, size: int, beliefs: SizeBeliefs) -> Floats:
         """Return Pr[answer, output] of a quantile in groups of one size, between those of the nearest nodes."""
-        nodes = beliefs.nodes
+        nodes, _ = self._on_nodes(beliefs)
         if not nodes[0] <= size <= nodes[-1]:
-            nodes = size_nodes(max(1, self.size // DECILES), self.size)
+            least = max(1, self.size // DECILES)
+            nodes = common_nodes(least, self.size) if self._is_wide else size_nodes(least, self.size)
         (weights,) = spread_on_nodes(np.array([size]), nodes)
-        parts = zip(weights, self.nodes(nodes), strict=True)
-        return np.asarray(sum(weight * node.joint for weight, node in parts if weight > 0))
+        near = np.flatnonzero(weights > 0)
+        parts = zip(weights[near], self._nodes_among(nodes[near], len(nodes)), strict=True)
+        return np.asarray(sum(weight * node.joint for weight, node in parts))
 
     def _sampled_coverage(self, size: int, level: Fraction, beliefs: SizeBeliefs) -> float:
         """Compute the coverage of sums at evenly spread truths and draws of geometric noise."""
@@ -344,11 +407,10 @@ class QuantileNode:
     truths: Floats
 
     @classmethod
-    def compute(cls, mechanism: AnyMechanism, prior: Floats | None, size: int, parts: int) -> "QuantileNode":
+    def compute(
+        cls, query: QuantileQuery, law: RecordsLaw, prior: Floats | None, size: int, parts: int
+    ) -> "QuantileNode":
         """Compute the node. An empty group has the answer `missing`. parts: the number of sizes that are averaged."""
-        law, query = mechanism.law, mechanism.query
-        assert isinstance(law, RecordsLaw)
-        assert isinstance(query, QuantileQuery)
         if size > 0:
             channel = expected_channel(query, law, prior, size, parts)
             return cls(channel.query, channel.matrix * channel.prior, channel.prior)
@@ -360,6 +422,14 @@ class QuantileNode:
     def loss(self, loss: Any) -> float:
         """Return the expected loss."""
         return float((self.joint * to_loss(loss).table(self.query)).sum())
+
+
+@lru_cache(maxsize=4096)
+def _expect(
+    query: QuantileQuery, law: RecordsLaw, prior: FrozenArray | None, size: int, parts: int, loss: str
+) -> tuple[float, FrozenArray]:
+    node = QuantileNode.compute(query, law, None if prior is None else prior.array, size, parts)
+    return node.loss(loss), FrozenArray.from_array(node.truths)
 
 
 def _require_answers(mechanism: AnyMechanism) -> Mechanism:
@@ -388,16 +458,15 @@ def coverage_by_size(model: StatisticModel, level: Fraction, counter: AnyMechani
     counter: the mechanism of the count of each group, if the plan publishes it.
     """
     sizes = sorted({-(-model.size * tenth // DECILES) for tenth in range(1, DECILES + 1)})
-    assert model.beliefs is not None
-    found = []
-    for size in sizes:
-        beliefs = model.beliefs
-        if counter is not None and model.is_sized:
-            beliefs = replace(sizes_given_counts(beliefs, counter, likely_counts(counter, size)), place=None)
-        covered = model.coverage(size, level, beliefs)
-        if covered is not None:
-            found.append((size, round(covered, 4)))
-    return tuple(found)
+    beliefs = model.beliefs
+    assert beliefs is not None
+    if counter is None or not model.is_sized:
+        found = model.coverages(sizes, level, beliefs)
+    else:
+        counts = [likely_counts(counter, size) for size in sizes]
+        given = [replace(sizes_given_counts(beliefs, counter, likely), place=None) for likely in counts]
+        found = [model.coverage(size, level, one) for size, one in zip(sizes, given, strict=True)]
+    return tuple((size, round(one, 4)) for size, one in zip(sizes, found, strict=True) if one is not None)
 
 
 def describe_low_coverage(coverage: Mapping[int, Coverage], level: Fraction) -> str:

@@ -63,7 +63,7 @@ MOST_REACH = 5000
 PATIENCE = 30.0
 """Seconds after which a design is used as it is, with its proved optimality gap."""
 
-EDITION = 8
+EDITION = 9
 """Part of every request's digest: raised when the same request would be designed differently."""
 
 

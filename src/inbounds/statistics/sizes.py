@@ -115,6 +115,15 @@ def size_nodes(least: int, last: int) -> Ints:
     return np.array(sorted(nodes), dtype=np.int64)
 
 
+def common_nodes(least: int, last: int) -> Ints:
+    """Return powers of two around all sizes from least to last, and 0 if it is one of them.
+
+    Groups of many different maxima share these nodes, and what is computed at them.
+    """
+    exponents = range(max(least, 1).bit_length() - 1, max(last - 1, 0).bit_length() + 1)
+    return np.array([*([0] if least == 0 else []), *(1 << exponent for exponent in exponents)], dtype=np.int64)
+
+
 def spread_on_nodes(sizes: Ints, nodes: Ints) -> Floats:
     """Return the weights of two nodes for every size, sizes × nodes: linear in 1/size, as errors are."""
     inverse = 1 / np.maximum(sizes, 0.5)  # an empty group is a node of its own

@@ -81,7 +81,8 @@ class QuantileSearch:
     in steps of the range, that is as good as none; errors are compared with this much added to each.
 
     size_bits: sizes that agree in so many leading binary digits, after rounding, share one search. With 4 bits it is
-    made for a size at most 1/16 from their own, at most 8 times for each doubling of the sizes. max_columns: a law over
+    made for a size at most 1/16 from their own, at most 8 times for each doubling of the sizes; secret sizes share one
+    with the nearest power of two. max_columns: a law over
     the answer alone or over central records is considered up to this many columns; the linear program of 350 takes half
     a second. prior_groups: the number of groups drawn from a prior, about as many as the family has.
     """
@@ -115,7 +116,8 @@ class QuantileSearch:
 
         Where the size is public, no record of a group of the family is missing, so it does not matter where it counts.
         """
-        spare = max(0, query.size.bit_length() - self.size_bits)
+        bits = self.size_bits if query.public_size else 1  # a secret size is any up to the maximum
+        spare = max(0, query.size.bit_length() - bits)
         size = max(1, (query.size + (1 << spare >> 1)) >> spare << spare)
         values = Scale(Fraction(0), Fraction(1), range(len(query.values)))
         return replace(query, values=values, size=size, missing=0 if query.public_size else query.missing)
