@@ -213,7 +213,7 @@ def _other_lines(k: int) -> Iterator[tuple[str, Callable[[Record], object]]]:
 
         yield f"epsilon times {factor}", spends
     yield "one group more", lambda record: record["mechanisms"][k].update(groups=record["mechanisms"][k]["groups"] + 1)
-    yield "another size", lambda record: record["mechanisms"][k].update(size=7)
+    yield "another size", lambda record: record["mechanisms"][k].update(size=77)
     yield "size in words", lambda record: record["mechanisms"][k].update(size=f" {record['mechanisms'][k]['size']}")
     yield "another layer", lambda record: record["mechanisms"][k].update(layer="elsewhere")
     yield "parts", lambda record: record["mechanisms"][k].update(parts=["one", "two"])

@@ -44,6 +44,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "mode": {"mode": "d"},
     "crosstab": {"crosstab": ["c", "d"]},
     "percentage": {"percentage": "x > 3"},
+    "spread": {"variance": "x"},
+    "deviation": {"standard_deviation": "y"},
 }
 """One statistic of every kind."""
 
@@ -107,6 +109,7 @@ def cases() -> list[Case]:
         {"crosstab": ["d", "c"], "margins": ["c"], "name": "z"},
         {"mean": "y", "name": "a"},
         {"percentage": "x > 3", "name": "p"},
+        {"standard_deviation": "y", "name": "d"},
     ]
     found += [Case(f"levels, {name}", plan_of(adding, name, **LEVELS), quick=name == "public") for name in RELATIONS]
     shares = {"hierarchy": {"levels": ["r", "s"], "shares": ["1/4", "3/4"], "weights": [1, 2]}}
@@ -116,6 +119,8 @@ def cases() -> list[Case]:
     once = [{"count_distinct": "x > 3"}, {"count": "true", "name": "n"}]
     found.append(Case("persons once", plan_of(once, "persons with records"), quick=True))
     found.append(Case("a variance", plan_of([{"variance": "y"}, {"variance": "z"}], "public"), quick=True))
+    spreads = [{"variance": "x"}, {"standard_deviation": "y"}]
+    found.append(Case("a secret variance", plan_of(spreads, "at most", **LEVELS, **INTERVAL), quick=True))
     many = [{"count": f"x > {k}", "name": f"above {k}", "budget_share": share} for k, share in enumerate(SHARES)]
     few = {"epsilon": 1, "delta": "1/100", "persons": 100}
     for name in ("at most", "at most, changed", "persons with records"):

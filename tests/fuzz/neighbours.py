@@ -84,8 +84,9 @@ def random_plan(rng: random.Random) -> Content:
         found["people"] = {"id": "who", "max_records": rng.choice([1, 2]), "max_groups": rng.choice([1, 2])}
     if "max_size" in keys and rng.random() < 0.3:
         found["where"] = rng.choice(CONDITIONS)
-    if "size" in keys and rng.random() < 0.3:
-        found["statistics"].append({"variance": rng.choice(["n", "x"]), "name": "spread"})
+    if rng.random() < 0.3:
+        kind = rng.choice(["variance", "standard_deviation"])
+        found["statistics"].append({kind: rng.choice(["n", "x"]), "name": "spread"})
     if "people" in found and rng.random() < 0.3:
         found["statistics"].append({"count_distinct": rng.choice(CONDITIONS), "name": "persons"})
     if two and rng.random() < 0.4:

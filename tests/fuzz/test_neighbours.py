@@ -10,7 +10,7 @@ import pytest
 
 from fuzz.neighbours import NeighbourFuzzer
 
-KINDS = {"count", "count_distinct", "sum", "mean", "variance", "percentage"}
+KINDS = {"count", "count_distinct", "sum", "mean", "variance", "standard_deviation", "percentage"}
 KINDS |= {"min", "max", "median", "quantile", "histogram", "crosstab", "mode"}
 FOLDERS = ["arrow", "csv", "parquet", "duckdb", "sqlite", "pandas", "polars"]
 

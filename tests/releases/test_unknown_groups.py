@@ -228,7 +228,7 @@ def test_nothing_is_kept_of_groups_that_were_not_published(tmp_path, monkeypatch
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert {file.suffix for file in files} >= {".csv", ".json", ".ledger"}
     assert not [file for file in files if b"lonely" in file.read_bytes()]
-    assert [step for step in steps if step[0] != "designing"] == [
+    assert steps[steps.index(("aggregating", 0, 1)) :] == [  # what is told before is told before data is read
         ("aggregating", 0, 1), ("aggregating", 1, 1), ("drawing", 0, 1), ("drawing", 1, 1),
     ]  # fmt: skip
 

@@ -77,7 +77,7 @@ def test_a_draw_is_read_right_on_average_however_short_its_range(size, epsilon):
     column = number_column(0, 3)
     mechanism = geometric_table(pair_query(column, size), Fraction(epsilon))
     reports = np.arange(3 * size + 1)
-    readings, _ = read_sum(column, mechanism, reports)
+    readings, _ = read_sum(mechanism, reports, float(Fraction(epsilon)) / column.width)
     np.testing.assert_allclose(mechanism.matrix.T @ readings, reports, atol=1e-9 * len(reports))
 
 

@@ -1,4 +1,7 @@
-"""Variances in groups of public size: the squared distances of all pairs, which one record moves by (n - 1)·w²."""
+"""Variances in groups of public size: the squared distances of all pairs, which one record moves by (n - 1)·w².
+
+For secret sizes see test_three_sums.
+"""
 
 import math
 from fractions import Fraction
@@ -15,7 +18,9 @@ from inbounds.releases.pipeline import PlanError, open_plan_source, preview_rele
 from inbounds.releases.workload import Workload
 from inbounds.schema.columns import number_column
 from inbounds.statistics import StatisticContext, Variance
-from inbounds.statistics.variance import PARTS
+from inbounds.statistics.designs import DesignOptions, design_request
+from inbounds.statistics.variance import PARTS, root_of_variance
+from inbounds.trusted.samplers import seeded_entropy
 from raising import raises_at
 
 PLAN = {
@@ -120,8 +125,33 @@ def test_a_released_variance_verifies(tmp_path):
     assert len(Workload.from_plan(done.plan).requests[0]) == 1
 
 
-@pytest.mark.parametrize("groups", [{"max_size": 4}, {"size": 1}])
-def test_secret_sizes_and_single_records_are_refused(groups, tmp_path):
-    content = {**PLAN, "groups": {"by": ["g"], "keys": ["A", "B"], **groups}}
-    with raises_at(PlanError, ("statistics", 0, "variance")):
+@pytest.mark.parametrize("groups", [{"max_size": 1}, {"size": 1}])
+@pytest.mark.parametrize("kind", ["variance", "standard_deviation"])
+def test_single_records_are_refused(kind, groups, tmp_path):
+    content = {**PLAN, "statistics": [{kind: "x"}], "groups": {"by": ["g"], "keys": ["A", "B"], **groups}}
+    with raises_at(PlanError, ("statistics", 0, kind)):
         preview_release(content, table([]), cache=tmp_path)
+
+
+def test_a_standard_deviation_is_the_root_of_a_drawn_variance(tmp_path):
+    rows = [(key, x) for key in "AB" for x in (-1.0, 0.0, 2.0, None)]
+    content = {**PLAN, "statistics": [{"standard_deviation": "x", "name": "d"}], "output": {"credible_level": 0.9}}
+    done = release(content, table(rows), cache=tmp_path, output=tmp_path / "t.csv", allow_useless=True).to_pandas()
+    np.testing.assert_array_equal(done["d"], np.sqrt(done["d_variance"]))
+    assert ((done["d_low"] <= done["d"]) & (done["d"] <= done["d_high"])).all()
+    assert ib.verify(tmp_path / "t.csv.release.json").is_valid
+
+
+def test_the_stated_error_and_interval_of_a_root_are_those_of_its_draws(tmp_path):
+    """Of half as many draws as are simulated, of other truths: every standard deviation equally likely."""
+    column = number_column(0, 100)
+    mechanism = design_request(query_of(400, column), Fraction(1), DesignOptions())
+    derived = root_of_variance(column)
+    values, rng = mechanism.query.answers.numbers_at(np.arange(len(mechanism.query.answers))), np.random.default_rng(7)
+    truths = np.searchsorted(np.sqrt(values), rng.uniform(0, 50, 2048)).clip(0, len(values) - 1)
+    drawn = mechanism.draw(truths, seeded_entropy(rng))
+    errors = np.abs(np.sqrt(values[drawn]) - np.sqrt(values[truths]))
+    assert math.isclose(errors.mean(), derived.expected(mechanism, None, None).error, rel_tol=0.1)
+    low, high = derived.interval(mechanism, [drawn], Fraction(9, 10), None, None)
+    roots = np.sqrt(values[truths])
+    assert 0.87 < ((low <= roots) & (roots <= high)).mean() < 0.97

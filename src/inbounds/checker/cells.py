@@ -18,7 +18,7 @@ from inbounds.checker.draws import KNOWN, MOST, cell_names, drawn_sizes, layer_c
 from inbounds.checker.fields import insist, refuse
 from inbounds.checker.levels import LEVEL_OF_EPSILON
 from inbounds.checker.lines import drawn_parts
-from inbounds.checker.plan import StatedPlan, StatedStatistic
+from inbounds.checker.plan import SPREADS, StatedPlan, StatedStatistic
 from inbounds.checker.queries import AnswerGrid, required_query
 from inbounds.checker.record import CheckedRecord
 from inbounds.checker.tablefile import Cell, PublishedTable, format_cell
@@ -61,7 +61,7 @@ def check_cells(record: CheckedRecord, table: PublishedTable) -> RecomputedCells
     for cost in record.costs:
         if record.plan.adds_up(cost.statistic):
             _check_sums(record, cost.statistic, named)
-        elif drawn_parts(cost, record.plan):
+        elif drawn_parts(cost, record.plan) and not record.plan.is_drawn_of_levels(cost.statistic):
             _check_pooled(record, cost, named)
     return RecomputedCells(tuple(known), tuple(name for name in names if name not in known))
 
@@ -129,14 +129,13 @@ def _drawn_columns(record: CheckedRecord) -> Iterator[tuple[str, Cells]]:
         if plan.adds_up(statistic):
             continue
         parts = drawn_parts(cost, plan)
-        if parts:
-            yield (
-                statistic.name,
-                [*([ESTIMATE] * len(above)), *_means(plan, statistic, *(outputs[part] for part in parts))],
-            )
         names, sizes = parts or tuple(cell_names(statistic, plan)), drawn_sizes(statistic, plan, record.tree)
         before = [] if plan.is_drawn_of_levels(statistic) else above
         grids = {n: required_query(statistic, plan, n, cost.records).grid for n in set(sizes)}
+        if parts:
+            drawn = [outputs[part] for part in parts]
+            own = _roots(grids, sizes, *drawn) if plan.public else _computed(plan, statistic, drawn)
+            yield statistic.name, [*([ESTIMATE] * len(before)), *own]
         if statistic.sum_to_size:
             rows = zip(*(outputs[name] for name in names), strict=True)
             repeated = [*plan.sizes] * (len(outputs[names[0]]) // max(len(plan.sizes), 1))
@@ -172,6 +171,11 @@ def _values(grids: dict[int, AnswerGrid], sizes: Sequence[int], outputs: Sequenc
     return [int(grid.value(k)) if whole else nearest_float(grid, k) for grid, k in pairs]
 
 
+def _roots(grids: dict[int, AnswerGrid], sizes: Sequence[int], outputs: Sequence[int]) -> list[float]:
+    """Return the roots of the values of outputs."""
+    return [math.sqrt(nearest_float(grids[size], k)) for size, k in zip(sizes, outputs, strict=True)]
+
+
 def nearest_float(grid: AnswerGrid, position: int) -> float:
     """Compute a value of a grid as a float: whole numbers in a common unit, and one division."""
     common = math.lcm(grid.start.denominator, grid.unit.denominator)
@@ -182,7 +186,26 @@ def _labels(plan: StatedPlan, statistic: StatedStatistic, outputs: Sequence[int]
     return [plan.column(statistic).labels[k] for k in outputs]
 
 
-def _means(plan: StatedPlan, statistic: StatedStatistic, above: Sequence[int], below: Sequence[int]) -> Cells:
+def _computed(plan: StatedPlan, statistic: StatedStatistic, drawn: Sequence[Sequence[Any]]) -> list[float]:
+    """Compute the number of every group of secret size from the sums that were drawn of it."""
+    if statistic.kind not in SPREADS:
+        return _means(plan, statistic, *drawn)
+    column = plan.column(statistic)
+    width, shares = float(column.high - column.low), map(_spread, *drawn)
+    root = statistic.kind == "standard_deviation"
+    return [width * math.sqrt(share) if root else width * width * share for share in shares]
+
+
+def _spread(squares: float, products: float, far_squares: float) -> float:
+    """Compute (A·C - B²/4)/(A + B + C)², between 0 and 1/4; 0 where all are 0."""
+    whole = squares + products + far_squares
+    if not whole > 0:
+        return 0.0
+    a, b, c = (part / whole for part in (squares, products, far_squares))
+    return min(max(a * c - b * b / 4, 0.0), 0.25)
+
+
+def _means(plan: StatedPlan, statistic: StatedStatistic, above: Sequence[Any], below: Sequence[Any]) -> list[float]:
     """Compute low + (high - low)·U/(U + V), within the bounds; `missing` where both sums are 0."""
     column = plan.column(statistic)
     low, high, missing = float(column.low), float(column.high), float(column.missing)
@@ -252,7 +275,7 @@ def _check_sums(record: CheckedRecord, statistic: StatedStatistic, table: Publis
 
 
 def _check_pooled(record: CheckedRecord, cost: StatedCost, table: PublishedTable) -> None:
-    """Check that means above the groups are those of the sums drawn of their groups, to a millionth of the range.
+    """Check that numbers above the groups are those of the sums drawn of their groups, to a millionth of the range.
 
     A draw at an end of its range is read farther out by what geometric noise has beyond the end on average: with a
     falling to a for each step, a/(1 - a).
@@ -260,29 +283,34 @@ def _check_pooled(record: CheckedRecord, cost: StatedCost, table: PublishedTable
     plan, tree, statistic = record.plan, record.tree, cost.statistic
     if tree is None:
         return
-    column, last = plan.column(statistic), {n: required_query(statistic, plan, n).grid.last for n in set(plan.sizes)}
-    falls = math.exp(-float(cost.layers[""]) / column.width)
+    queries = {size: required_query(statistic, plan, size) for size in set(plan.sizes)}
+    falls = math.exp(-float(cost.layers[""]) / queries[plan.sizes[0]].apart)
     beyond, sums = falls / (1 - falls), []
     for part in drawn_parts(cost, plan):
-        ends = [last[size] for size in plan.sizes]
+        ends = [queries[size].grid.last for size in plan.sizes]
         pairs = zip(record.outputs[part], ends, strict=True)
         sums.append([drawn + beyond * ((drawn == end) - (drawn == 0)) for drawn, end in pairs])
     expected: list[float] = []
-    low, width = float(column.low), float(column.high - column.low)
+    low, high = _ends(plan, statistic)
     for parents, keys in zip(tree.parents, tree.keys[1:], strict=True):
         sums = [_add_children(one, parents, len(keys)) for one in sums]
-        above, below = ([max(one, 0.0) for one in row] for row in sums)
-        both = zip(above, below, strict=True)
-        of_level = [low + width * (u / (u + v)) if u + v > 0 else float(column.missing) for u, v in both]
-        expected = of_level + expected
-    for row, mean in enumerate(expected):
+        expected = _computed(plan, statistic, [[max(one, 0.0) for one in row] for row in sums]) + expected
+    for row, number in enumerate(expected):
         try:
-            fits = column.low <= Fraction(table.columns[statistic.name][row]) <= column.high
-            near = abs(float(table.columns[statistic.name][row]) - mean) <= NEAR * width
+            fits = low <= Fraction(table.columns[statistic.name][row]) <= high
+            near = abs(float(table.columns[statistic.name][row]) - number) <= NEAR * float(high - low)
         except (ValueError, TypeError, OverflowError):
             fits = near = False
         insist(fits, f"{table.file}: {statistic.name} in row {row + 1} is not in its range")
         insist(near, f"{table.file}: {statistic.name} in row {row + 1} is not what the draws of its groups give")
+
+
+def _ends(plan: StatedPlan, statistic: StatedStatistic) -> tuple[Fraction, Fraction]:
+    """Return the least and the largest number that it can be."""
+    column = plan.column(statistic)
+    half = (column.high - column.low) / 2
+    largest = {"variance": half**2, "standard_deviation": half}.get(statistic.kind)
+    return (column.low, column.high) if largest is None else (Fraction(0), largest)
 
 
 def _add_children(values: Sequence[float], parents: Sequence[int], count: int) -> list[float]:

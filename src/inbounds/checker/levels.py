@@ -31,7 +31,7 @@ def check_levels(values: list[Any], costs: list[StatedCost], plan: StatedPlan) -
     wrong, size_counts = "the levels are not those of the plan and its groups", sorted(Counter(plan.sizes).items())
     insist(len(costs) == 1 and not plan.adds_up(costs[0].statistic), wrong)
     statistic, drawn_at = costs[0].statistic, costs[0].layers
-    chained = statistic.kind not in QUANTILES and not plan.is_pair(statistic)
+    chained = statistic.kind not in QUANTILES and not plan.parts(statistic)
     insist(chained and len(values) % len(size_counts) == 0 and bool(values), wrong)
     epsilons: list[Fraction] = []
     chains: dict[int, str] = {}

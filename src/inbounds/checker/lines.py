@@ -18,7 +18,7 @@ class RequiredLine:
     """The required content of a line about a mechanism.
 
     size: one group size, or first..last. layer: "" for a statistic that does not add up. parts: the columns that it
-    drew, for a mean or percentage in groups of secret size. delta: of a number of persons that publishes groups.
+    drew, if it is computed from others. delta: of a number of persons that publishes groups.
     """
 
     statistic: str
@@ -47,10 +47,8 @@ class StatedLine:
 
 
 def drawn_parts(cost: StatedCost, plan: StatedPlan) -> tuple[str, ...]:
-    """Return the columns of the two numbers that a statistic is computed from in groups of secret size; () if none."""
-    if not plan.is_pair(cost.statistic):
-        return ()
-    return tuple(f"{cost.statistic.name}_{part}" for part in cost.statistic.rule.pair)
+    """Return the columns of the numbers that a statistic is computed from; () if none."""
+    return tuple(f"{cost.statistic.name}_{part}" for part in plan.parts(cost.statistic))
 
 
 def required_lines(cost: StatedCost, plan: StatedPlan, tree: GroupTree | None) -> list[RequiredLine]:

@@ -55,10 +55,11 @@ class KindRule:
 
     options: the fields that only some kinds have; a statistic with any other field is refused. in_cells: whether it has
     several numbers, with each record in at most one of them. moves_several: whether records of one person may move
-    several of its numbers. over_groups, over_cells: whether its numbers add up over levels, or over margins. pair: the
-    ends of the names of the two columns that it is computed from in groups of secret size. averages: whether, in groups
-    of public size, it is a sum divided by the size. of_levels: whether it is drawn of every level by itself. once:
-    whether a person with several records moves a number by one all the same.
+    several of its numbers. over_groups, over_cells: whether its numbers add up over levels, or over margins. parts: the
+    ends of the names of the columns that it is computed from in groups of secret size. known_parts: the same in groups
+    of public size. averages: whether, in groups of public size, it is a sum divided by the size. of_levels: whether it
+    is drawn of every level by itself, unless it is computed from numbers of groups. once: whether a person with several
+    records moves a number by one all the same.
     """
 
     subject: str
@@ -67,13 +68,16 @@ class KindRule:
     moves_several: bool = False
     over_groups: bool = False
     over_cells: bool = False
-    pair: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    known_parts: tuple[str, ...] = ()
     once: bool = False
     averages: bool = False
     of_levels: bool = False
 
 
 CONDITION, NUMBER, LABELS, CROSSED = "condition", "number", "labels", "crossed"
+SUMS = ("squares", "products", "far_squares")
+SPREADS = ("variance", "standard_deviation")
 QUANTILES = {"min": Fraction(0), "median": Fraction(1, 2), "max": Fraction(1), "quantile": None}
 RULES = {
     "count": KindRule(CONDITION, over_groups=True),
@@ -81,9 +85,10 @@ RULES = {
     "histogram": KindRule(LABELS, ("sum_to_size",), in_cells=True, moves_several=True, over_groups=True),
     "crosstab": KindRule(CROSSED, ("margins",), in_cells=True, moves_several=True, over_cells=True),
     "sum": KindRule(NUMBER, over_groups=True),
-    "mean": KindRule(NUMBER, moves_several=True, pair=("above_low", "below_high"), averages=True),
-    "variance": KindRule(NUMBER, of_levels=True),
-    "percentage": KindRule(CONDITION, moves_several=True, pair=("with", "without"), averages=True),
+    "mean": KindRule(NUMBER, moves_several=True, parts=("above_low", "below_high"), averages=True),
+    "variance": KindRule(NUMBER, moves_several=True, parts=SUMS, of_levels=True),
+    "standard_deviation": KindRule(NUMBER, moves_several=True, parts=SUMS, known_parts=("variance",), of_levels=True),
+    "percentage": KindRule(CONDITION, moves_several=True, parts=("with", "without"), averages=True),
     "mode": KindRule(LABELS, of_levels=True),
     **{kind: KindRule(NUMBER, ("at",) if kind == "quantile" else (), of_levels=True) for kind in QUANTILES},
 }
@@ -207,9 +212,9 @@ class StatedPlan:
         """Return the column of a statistic of one column, or the numbers that a percentage is the mean of."""
         return PERCENT if statistic.kind == "percentage" else self.columns[statistic.column]
 
-    def is_pair(self, statistic: StatedStatistic) -> bool:
-        """Return whether it is computed from two numbers that are drawn together."""
-        return bool(statistic.rule.pair) and not self.public
+    def parts(self, statistic: StatedStatistic) -> tuple[str, ...]:
+        """Return the ends of the names of the columns that it is computed from; () if it is drawn itself."""
+        return statistic.rule.known_parts if self.public else statistic.rule.parts
 
     def adds_up(self, statistic: StatedStatistic) -> bool:
         """Return whether its numbers are drawn together with their sums."""
@@ -218,7 +223,8 @@ class StatedPlan:
 
     def is_drawn_of_levels(self, statistic: StatedStatistic) -> bool:
         """Return whether it is drawn of every level by itself."""
-        return self.hierarchy is not None and statistic.rule.of_levels
+        pooled = bool(statistic.rule.parts) and not self.public
+        return self.hierarchy is not None and statistic.rule.of_levels and not pooled
 
     def has_layers(self, statistic: StatedStatistic) -> bool:
         """Return whether its epsilon is shared between its own numbers and sums or levels above them."""
@@ -533,8 +539,8 @@ def _check_found(plan: StatedPlan) -> None:
 def _check_number(plan: StatedPlan, statistic: StatedStatistic) -> None:
     known = statistic.column in plan.columns and plan.column(statistic).width > 0
     insist(known, f"{statistic.name} must be about a column with bounds")
-    spread = statistic.kind != "variance" or (plan.public and min(plan.sizes) >= 2)
-    insist(spread, f"{statistic.name} needs public sizes of at least two")
+    several = statistic.kind not in SPREADS or min((*plan.sizes, plan.most or 2)) >= 2
+    insist(several, f"{statistic.name} needs sizes of at least two")
 
 
 def _check_labels(plan: StatedPlan, statistic: StatedStatistic) -> None:

@@ -12,6 +12,10 @@ number of one person's records that a single number must cover; r is 1 if the pl
     percentage, at most     two counts, each 0..n                 distance 1 costs one epsilon
     variance, public        0..floor(n^2/4)*w^2 in steps of q     one changed record moves it by (n-1)*w^2, q being
                                                                   that over 16, rounded down, and at least 1
+    variance, at most       three sums, each 0..n*w^2 in steps    a record adds w^2 to the three together, rounded to q
+                            of q                                  each: w^2/q + 2 steps cost one epsilon, q being w^2
+                                                                  over 128, rounded down, and at least 1
+    standard deviation      that of the variance
     mode                    the labels                            one record moves it anywhere
     min, median, max, …     the values of the column              a quantile of the records themselves, or several
 """
@@ -21,7 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from inbounds.checker.fields import LARGEST, Json, insist
-from inbounds.checker.plan import QUANTILES, StatedColumn, StatedPlan, StatedStatistic
+from inbounds.checker.plan import QUANTILES, SPREADS, StatedColumn, StatedPlan, StatedStatistic
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,14 @@ class AnswerGrid:
 class RequiredQuery:
     """The query that a mechanism must answer, as a record's line and a passport hold it.
 
-    steps: how many steps neighbours are apart; 0 for neighbours that are not defined by steps.
+    steps: how many steps neighbours are apart; 0 for neighbours that are not defined by steps. apart: how many steps
+    cost one epsilon, for numbers that share the cost of a record.
     """
 
     content: Json
     grid: AnswerGrid
     steps: int = 0
+    apart: int = 0
 
     @property
     def is_quantile(self) -> bool:
@@ -71,11 +77,13 @@ def required_query(statistic: StatedStatistic, plan: StatedPlan, size: int, reco
         return RequiredQuery(_query("category", grid, {"everyone": True}, list(labels)), grid)
     if kind == "percentage" and not plan.public:
         grid = AnswerGrid(Fraction(0), Fraction(1), size)
-        return RequiredQuery(_query("count", grid, {"metric": "1"}), grid)
+        return RequiredQuery(_query("count", grid, {"metric": "1"}), grid, apart=1)
+    if kind in SPREADS and not plan.public:
+        return _three_sums(plan.column(statistic), size)
     if kind == "mean" and not plan.public:
         column = plan.column(statistic)
         grid = AnswerGrid(Fraction(0), column.step, size * column.width)
-        return RequiredQuery(_query("total", grid, {"metric": str(column.high - column.low)}), grid)
+        return RequiredQuery(_query("total", grid, {"metric": str(column.high - column.low)}), grid, apart=column.width)
     word, grid, steps = _step_query(statistic, plan, size)
     insist(grid.last < LARGEST, "a query must have at most 2^53 answers")
     reach = steps if records == 1 else min(records * steps, grid.last)
@@ -89,7 +97,7 @@ def _step_query(statistic: StatedStatistic, plan: StatedPlan, size: int) -> tupl
     column = plan.column(statistic)
     if statistic.kind in ("mean", "percentage"):
         return "mean", AnswerGrid(column.low, column.step / size, size * column.width), column.width
-    if statistic.kind == "variance":
+    if statistic.kind in SPREADS:
         return _variance(column, size)
     if plan.public:
         return "total", AnswerGrid(size * column.low, column.step, size * column.width), column.width
@@ -105,6 +113,17 @@ def _variance(column: StatedColumn, size: int) -> tuple[str, AnswerGrid, int]:
     unit = max(1, moved // 16)
     last = (size * size // 4 * column.width**2 + unit // 2) // unit
     return "total", AnswerGrid(Fraction(0), unit * column.step**2 / size**2, last), math.ceil(Fraction(moved, unit))
+
+
+def _three_sums(column: StatedColumn, size: int) -> RequiredQuery:
+    """Return the query of the sums of v^2, 2v(w - v) and (w - v)^2, in units of q."""
+    square = column.width**2
+    unit = max(1, square // 128)
+    apart = square if unit == 1 else math.ceil(Fraction(square, unit)) + 2
+    worth = unit * column.step**2
+    grid = AnswerGrid(Fraction(0), worth, (size * square + unit // 2) // unit)
+    insist(grid.last < LARGEST, "a query must have at most 2^53 answers")
+    return RequiredQuery(_query("total", grid, {"metric": str(apart * worth)}), grid, apart=apart)
 
 
 def _common_unit(column: StatedColumn) -> Fraction:

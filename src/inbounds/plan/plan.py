@@ -368,7 +368,7 @@ class Plan:
 
     def is_drawn_of_levels(self, statistic: Statistic) -> bool:
         """Return whether it is drawn of every level by itself."""
-        return self.hierarchy is not None and statistic.of_levels
+        return self.hierarchy is not None and statistic.is_drawn_of_levels(self.context)
 
     def is_layered(self, statistic: Statistic) -> bool:
         """Return whether it is drawn in several layers that share its epsilon: sums beside it, or levels."""

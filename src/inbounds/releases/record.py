@@ -396,7 +396,8 @@ def _describe_adding_up(plan: Plan) -> list[str]:
         lines.append(
             f"{', '.join(of_levels)}: drawn of all records of every level, at a part of epsilon for each level"
         )
-    pooled = [] if plan.hierarchy is None else [one.name for one in plan.statistics if one.derive(plan.context)]
+    derived = [one for one in plan.statistics if plan.hierarchy is not None and one.derive(plan.context)]
+    pooled = [one.name for one in derived if not plan.is_drawn_of_levels(one)]
     if pooled:
         lines.append(
             f"{', '.join(pooled)}: above the groups computed from what was drawn of the groups, at no cost; error and "

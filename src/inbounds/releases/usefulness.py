@@ -109,7 +109,7 @@ class CheckedDesign:
         if useless and not allow_useless:
             with designed.workload.plan.with_line_numbers():
                 check_useful(designed, useless)
-        return CheckedDesign(designed.with_coverage(), useless)
+        return CheckedDesign(designed.with_coverage(progress), useless)
 
 
 def find_useless(designed: ReleaseDesign, folder: Path) -> tuple[UselessStatistic, ...]:

@@ -3,10 +3,12 @@
 The draw (`drawing`) is the only step that sees a true answer. The steps here come before it, or are post-processing.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +31,8 @@ from inbounds.schema.report_types import DEFAULT_LEVEL, ReportsRecord
 from inbounds.statistics import ExpectedError
 from inbounds.statistics.designs import DesignedMechanism, DesignRequest, load_or_design
 from inbounds.statistics.sizes import SizeBeliefs, size_prior
+
+T = TypeVar("T")
 
 Beliefs = Sequence[SizeBeliefs | None]
 """What is believed about the sizes of the groups of each maximum; None if sizes are public."""
@@ -231,15 +235,19 @@ class ReleaseDesign:
             [] if workload.plan.adds_up(entry.statistic) else [at_most.model(k, s) for s in range(len(workload.sizes))]
             for k, entry in enumerate(workload.entries)
         ]
+        expect = _counted(memory.expected_error, "expecting errors", sum(map(len, every)), progress)
         designed = replace(
             at_most,
-            expected=tuple(tuple(memory.expected_error(model) for model in row) for row in every),
+            expected=tuple(tuple(expect(model) for model in row) for row in every),
             full=tuple(tuple(memory.expected_error(replace(model, beliefs=None)) for model in row) for row in every),
             levels=((),) * len(every),
             quantiles=tuple(
                 tuple(tuple(memory.expected_error(one) for one in model.quantiles) for model in row) for row in every
             ),
-            above=tuple(cls.from_workload(level, folder, memory=memory) for level in workload.above),
+            above=tuple(
+                cls.from_workload(level, folder, _named(progress, name), memory)
+                for level, name in zip(workload.above, level_names(workload.plan), strict=False)
+            ),
             memory=memory,
         )
         return designed._with_levels()
@@ -263,16 +271,12 @@ class ReleaseDesign:
             )
             yield expected, full
 
-    def with_coverage(self) -> "ReleaseDesign":
+    def with_coverage(self, progress: Progress = ignore_progress) -> "ReleaseDesign":
         """Add how often intervals are right. A record states it; what is refused does not need it."""
-        sizes = range(len(self.workload.sizes))
-        return replace(
-            self,
-            coverage=tuple(
-                tuple(self.memory.interval_coverage(self, k, s) for s in sizes)
-                for k in range(len(self.workload.entries))
-            ),
-        )
+        statistics, sizes = range(len(self.workload.entries)), range(len(self.workload.sizes))
+        planned = len(statistics) * len(sizes)
+        cover = _counted(partial(self.memory.interval_coverage, self), "checking intervals", planned, progress)
+        return replace(self, coverage=tuple(tuple(cover(k, s) for s in sizes) for k in statistics))
 
     def model(self, k: int, s: int) -> StatisticModel:
         """Return what tells the accuracy of a statistic in groups of one maximum, by their places."""
@@ -280,6 +284,23 @@ class ReleaseDesign:
         request, design, size = workload.requests[k][s], self.designs[k][s], workload.sizes[s]
         statistic, context = workload.plan.statistics[k], workload.plan.context
         return StatisticModel(statistic, context, request, design.mechanism, size, workload.size_beliefs(size))
+
+
+def _counted(work: Callable[..., T], doing: str, planned: int, progress: Progress) -> Callable[..., T]:
+    """Return the same function that tells after each call how much is done."""
+    done = count(1)
+
+    def counted(*arguments: Any) -> T:
+        result = work(*arguments)
+        progress(doing, next(done), planned)
+        return result
+
+    return counted
+
+
+def _named(progress: Progress, level: str) -> Progress:
+    """Return a progress that tells which level a step is for."""
+    return lambda doing, done, planned: progress(f"{doing}, {level}", done, planned)
 
 
 def _make(request: DesignRequest, folder: Path) -> DesignedMechanism:
@@ -400,7 +421,7 @@ def _pool_groups(designed: ReleaseDesign, k: int, drawn: dict[str, Ints]) -> dic
     workload, plan = designed.workload, designed.workload.plan
     statistic = plan.statistics[k]
     derived = statistic.derive(plan.context)
-    if derived is None or plan.hierarchy is None:
+    if derived is None or derived.read is None or derived.pooled is None or plan.hierarchy is None:
         return {}
     readings, variance = np.empty((len(drawn), len(plan.groups))), np.empty(len(plan.groups))
     for design, members in zip(designed.designs[k], workload.members, strict=True):
@@ -456,7 +477,7 @@ def _publish(
     derived = statistic.derive(workload.plan.context)
     if derived is not None:
         errors, ends = _accuracy(designed, k, list(cells.values()), beliefs)
-        columns = [OutputColumn(statistic.name, derived.value(list(cells.values()))), *columns]
+        columns = [OutputColumn(statistic.name, derived.value(list(cells.values()), values)), *columns]
         columns.append(OutputColumn(f"{statistic.name}_error", errors))
         return columns if ends is None else [*columns, *_end_columns(statistic.name, *ends)]
     error_columns = dict(zip(drawn, workload.plan.error_columns(statistic), strict=False))

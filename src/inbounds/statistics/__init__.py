@@ -19,7 +19,7 @@ from inbounds.statistics.mode import Mode
 from inbounds.statistics.percentage import Percentage
 from inbounds.statistics.quantile import Max, Median, Min, Quantile
 from inbounds.statistics.sum import Sum
-from inbounds.statistics.variance import Variance
+from inbounds.statistics.variance import StandardDeviation, Variance
 
 __all__ = [
     "STATISTICS",
@@ -37,6 +37,7 @@ __all__ = [
     "Mode",
     "Percentage",
     "Quantile",
+    "StandardDeviation",
     "Statistic",
     "StatisticContext",
     "Sum",
@@ -55,6 +56,7 @@ STATISTICS: Mapping[str, type[Statistic]] = MappingProxyType(
             Sum,
             Mean,
             Variance,
+            StandardDeviation,
             Min,
             Max,
             Median,

@@ -76,7 +76,7 @@ def mean_pair(column: NumberColumn) -> DerivedValue:
     """Define how the mean is computed from U and V."""
     return DerivedValue(
         parts=(ABOVE, BELOW),
-        value=lambda drawn: mean_from_sums(column, *drawn),
+        value=lambda drawn, values: mean_from_sums(column, *drawn),
         expected=lambda mechanism, prior, beliefs: mean_expected_error(column, mechanism, prior, beliefs),
         errors=lambda mechanism, drawn, prior, beliefs: mean_errors(column, mechanism, drawn, prior, beliefs),
         interval=lambda mechanism, drawn, level, prior, beliefs: mean_interval(
@@ -88,7 +88,7 @@ def mean_pair(column: NumberColumn) -> DerivedValue:
         query=make_all_pairs_query("mean", column),
         words=_words(column),
         pooled=lambda sums, variance, level: pooled_mean(column, sums[0], sums[1], variance, level),
-        read=lambda mechanism, drawn: read_sum(column, mechanism, drawn),
+        read=lambda mechanism, drawn: read_sum(mechanism, drawn, _rate(column, mechanism)),
     )
 
 
@@ -241,9 +241,11 @@ def _at_shares(prior: Floats, shares: Floats) -> Floats:
 # --- groups together --------------------------------------------------------------------------------------
 
 
-def read_sum(column: NumberColumn, mechanism: Mechanism, drawn: Ints) -> tuple[Floats, float]:
-    """Return readings of drawn sums that are right on average, and the largest variance of one."""
-    rate = _rate(column, mechanism)
+def read_sum(mechanism: Mechanism, drawn: Ints, rate: float) -> tuple[Floats, float]:
+    """Return readings of drawn sums that are right on average, and the largest variance of one.
+
+    rate: by how much the logarithm of the noise's probability falls with every step.
+    """
     readings, _ = read_geometric(drawn, len(mechanism.query.answers) - 1, rate)
     return readings, geometric_variance(rate)
 

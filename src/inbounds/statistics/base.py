@@ -144,27 +144,26 @@ class DerivedValue:
     """A published number that is computed from drawn ones, all drawn by one mechanism.
 
     parts: the columns of the drawn numbers, after the statistic's name. value: the published number, from drawn
-    positions.
-    expected: its expected error, from the mechanism, a prior of the number itself and one of the group's size. errors:
-    the same given the draws, for groups in columns. interval: the ends of its credible interval; both from mechanism,
-    drawn positions, prior, and what is believed about the size of each group. query: the query whose answers the prior
-    is about. coverage: the probability that the interval holds the number in groups of one size, if each of the given
-    beliefs about the size is equally likely. words: how it is computed. pooled: of groups together, its value, expected
-    error and the ends of its interval, from sums of readings of the drawn numbers, the variance of each sum, and the
-    probability of the interval. read: unbiased readings of drawn positions in groups of one maximum, and the variance
-    of one.
+    positions and drawn values. expected: its expected error, from the mechanism, a prior of the number itself and one
+    of the group's size. errors: the same given the draws, for groups in columns. interval: the ends of its credible
+    interval; both from mechanism, drawn positions, prior, and what is believed about the size of each group. query: the
+    query whose answers the prior is about. coverage: the probability that the interval holds the number in groups of
+    one size, if each of the given beliefs about the size is equally likely. words: how it is computed. pooled: of
+    groups together, its value, expected error and the ends of its interval, from sums of readings of the drawn numbers,
+    the variance of each sum, and the probability of the interval. read: unbiased readings of drawn positions in groups
+    of one maximum, and the variance of one. Both are None for what is drawn of every level by itself.
     """
 
     parts: tuple[str, ...]
-    value: Callable[[Sequence[Ints]], Floats]
+    value: Callable[[Sequence[Ints], Sequence[Any]], Floats]
     expected: Callable[[Mechanism, Floats | None, SizeBeliefs], ExpectedError]
     errors: Callable[[Mechanism, Sequence[Ints], Floats | None, SizeBeliefs], Floats]
     interval: Callable[[Mechanism, Sequence[Ints], Fraction, Floats | None, SizeBeliefs], tuple[Floats, Floats]]
     coverage: Callable[[Mechanism, int, Fraction, Floats | None, SizeBeliefs], float]
     query: RangeQuery
     words: str
-    pooled: Callable[[Sequence[Floats], Floats, Fraction], tuple[Floats, Floats, Floats, Floats]]
-    read: Callable[[Mechanism, Ints], tuple[Floats, float]]
+    pooled: Callable[[Sequence[Floats], Floats, Fraction], tuple[Floats, Floats, Floats, Floats]] | None = None
+    read: Callable[[Mechanism, Ints], tuple[Floats, float]] | None = None
 
 
 class Statistic(Schema):
@@ -179,7 +178,8 @@ class Statistic(Schema):
     counts_values: it is drawn from the number of records with each value, not from sums.
     over_groups: its numbers of several groups sum to that of their union. over_cells: its cells sum to margins.
     averages: with public sizes it is a sum divided by the size, so that its numbers add up weighted with the sizes.
-    of_levels: its numbers do not add up, and it is drawn of the groups of each level; what is read of groups adds up.
+    of_levels: its numbers do not add up, and it is drawn of the groups of each level, unless `is_drawn_of_levels` says
+    otherwise; what is read of groups adds up.
     sees_size: its error is smaller in larger groups.
     loss: the loss that the error column states. has_order: answers are ordered, so there can be intervals.
     compares_labels: it compares a column with its labels. column_options: the options of a command that declare its
@@ -353,6 +353,10 @@ class Statistic(Schema):
     def adds_over_groups(self, context: StatisticContext) -> bool:
         """Return whether its numbers of several groups determine that of their union."""
         return self.over_groups or (self.averages and context.public)
+
+    def is_drawn_of_levels(self, context: StatisticContext) -> bool:
+        """Return whether it is drawn of the groups of each level by itself; else its levels follow from the groups."""
+        return self.of_levels
 
     @property
     def sums_to_size(self) -> bool:

@@ -163,7 +163,8 @@ function checkStatistics(plan, sizes) {
     const kind = STATISTICS.get(statistic.get("kind"));
     if (kind === undefined) unknown.add(`"${statistic.get("kind")}"`);
     else checkStatistic(statistic, plan, kind);
-    const spread = kind === undefined || kind.publicSizes !== true || (plan.get("sizes") === "public" && sizes.every((size) => size >= 2n));
+    const least = [...sizes, plan.get("max_size") ?? 2n];
+    const spread = kind === undefined || kind.several !== true || least.every((size) => size >= 2n);
     insist(spread, WRONG_PLAN);
   }
   if (unknown.size > 0)
@@ -259,7 +260,7 @@ const isAdding = (plan, kind) =>
   kind.margins === true || (plan.has("hierarchy") && (kind.groups === true || (kind.averages === true && plan.get("sizes") === "public")));
 
 /** Whether it is drawn of every level by itself. */
-const isOfLevels = (plan, kind) => plan.has("hierarchy") && kind.levels === true;
+const isOfLevels = (plan, kind) => plan.has("hierarchy") && kind.levels === true && (plan.get("sizes") === "public" || kind.parts === undefined);
 
 /** Whether its epsilon is shared between its own numbers and sums or levels above them. */
 const hasLayers = (plan, kind) => isAdding(plan, kind) || isOfLevels(plan, kind);
@@ -312,15 +313,15 @@ function readLayers(line, statistic, plan, kind, drawnAt, wrong) {
 
 // --- the mechanisms ---------------------------------------------------------------------------------------------
 
-/** The ends of the names of the two numbers that it is computed from; none if it is drawn itself. */
-const pairOf = (statistic, plan) => (plan.get("sizes") === "public" ? [] : STATISTICS.get(statistic.get("kind")).pair ?? []);
+/** The ends of the names of the numbers that it is computed from; none if it is drawn itself. */
+const partsOf = (statistic, plan) => STATISTICS.get(statistic.get("kind"))[plan.get("sizes") === "public" ? "knownParts" : "parts"] ?? [];
 
 /** Whether expected errors suppose how many records groups have, which a passport does not tell. */
 const supposesSizes = (statistic, plan) =>
-  pairOf(statistic, plan).length > 0 || (STATISTICS.get(statistic.get("kind")).subject === "low" && plan.get("sizes") !== "public");
+  partsOf(statistic, plan).length > 0 || (STATISTICS.get(statistic.get("kind")).subject === "low" && plan.get("sizes") !== "public");
 
 function drawnParts(statistic, plan) {
-  return pairOf(statistic, plan).map((end) => `${statistic.get("name")}_${end}`);
+  return partsOf(statistic, plan).map((end) => `${statistic.get("name")}_${end}`);
 }
 
 /** What the lines about a statistic's mechanisms must say, in order. */

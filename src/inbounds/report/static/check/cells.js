@@ -172,7 +172,12 @@ function drawnColumns(release) {
     const { statistic, addsUp, records } = cost;
     if (addsUp) continue;
     const parts = drawnParts(statistic, plan);
-    if (parts.length > 0) found.push([statistic.get("name"), [...above.map(() => ESTIMATE), ...meansOf(statistic, plan, ...parts.map((part) => outputs.get(part)))]]);
+    const [sizes, before] = [drawnSizes(cost, groups, tree), cost.ofLevels ? [] : above];
+    if (parts.length > 0) {
+      const drawn = parts.map((part) => outputs.get(part));
+      const own = plan.get("sizes") === "public" ? rootsOf(valuesOf(statistic, plan, sizes, records, drawn[0])) : computedOf(statistic, plan, drawn);
+      found.push([statistic.get("name"), [...before.map(() => ESTIMATE), ...own]]);
+    }
     const names = parts.length > 0 ? parts : cellNames(statistic, plan);
     if (optional(statistic, "sum_to_size", false)) {
       const isPublic = plan.get("sizes") === "public";
@@ -180,7 +185,6 @@ function drawnColumns(release) {
       names.forEach((name, n) => found.push([name, [...above, ...summed.map((cells) => cells[n])]]));
       continue;
     }
-    const [sizes, before] = [drawnSizes(cost, groups, tree), cost.ofLevels ? [] : above];
     for (const name of names) found.push([name, [...before, ...valuesOf(statistic, plan, sizes, records, outputs.get(name))]]);
   }
   return found;
@@ -197,13 +201,35 @@ function valuesOf(statistic, plan, sizes, records, outputs) {
   });
 }
 
+const rootsOf = (values) => values.map((one) => new Float(Math.sqrt(one instanceof Float ? one.value : Number(one))));
+
+/** The number of every group of secret size, from the sums that were drawn of it. */
+function computedOf(statistic, plan, drawn) {
+  if (!SPREADS.includes(statistic.get("kind"))) return meansOf(statistic, plan, ...drawn);
+  const { low, high } = numbersOf(plan, statistic);
+  const width = toFloat(high.minus(low));
+  const isRoot = statistic.get("kind") === "standard_deviation";
+  return drawn[0].map((_, k) => {
+    const share = spreadShare(...drawn.map((row) => Number(row[k])));
+    return new Float(isRoot ? width * Math.sqrt(share) : width * width * share);
+  });
+}
+
+/** (A·C - B²/4)/(A + B + C)², between 0 and 1/4; 0 where all are 0. */
+function spreadShare(...sums) {
+  const whole = sums.reduce((all, one) => all + one, 0);
+  if (!(whole > 0)) return 0;
+  const [a, b, c] = sums.map((one) => one / whole);
+  return Math.min(Math.max(a * c - (b * b) / 4, 0), 0.25);
+}
+
 /** low + (high - low)·U/(U + V), within the bounds; `missing` where both sums are 0. */
 function meansOf(statistic, plan, above, below) {
   const column = numbersOf(plan, statistic);
   const [low, high, missing] = [column.low, column.high, column.missing].map(toFloat);
   return above.map((u, k) => {
     const both = u + below[k];
-    if (both === 0n) return new Float(missing);
+    if (Number(both) === 0) return new Float(missing);
     return new Float(Math.min(Math.max(low + (high - low) * (Number(u) / Number(both)), low), high));
   });
 }
@@ -300,12 +326,10 @@ function checkSums(release, cost, table) {
   });
 }
 
-/** Means above the groups, from the sums drawn of their groups, highest level first. A draw at an end of its range is read
+/** Numbers above the groups, from the sums drawn of their groups, highest level first. A draw at an end of its range is read
  *  farther out by what geometric noise has beyond the end on average: with a falling to a for each step, a/(1 - a). */
-function pooledMeans({ plan, groups, tree, outputs }, { statistic, layers }) {
-  const { low, high, missing, width } = numbersOf(plan, statistic);
-  const [first, range] = [toFloat(low), toFloat(high.minus(low))];
-  const falls = Math.exp(-toFloat(layers[0][1]) / Number(width));
+function pooledNumbers({ plan, groups, tree, outputs }, { statistic, layers }) {
+  const falls = Math.exp(-toFloat(layers[0][1]) / Number(requiredQuery(statistic, plan, groups.sizes[0]).apart));
   const last = groups.sizes.map((size) => requiredQuery(statistic, plan, size).grid.last);
   const read = (drawn, k) => Number(drawn) + (falls / (1 - falls)) * (Number(drawn === last[k]) - Number(drawn === 0n));
   let sums = drawnParts(statistic, plan).map((part) => outputs.get(part).map(read));
@@ -316,19 +340,27 @@ function pooledMeans({ plan, groups, tree, outputs }, { statistic, layers }) {
       values.forEach((value, k) => (added[parents[k]] += value));
       return added;
     });
-    const [above, below] = sums.map((row) => row.map((one) => Math.max(one, 0)));
-    found.unshift(...above.map((u, k) => (u + below[k] > 0 ? first + range * (u / (u + below[k])) : toFloat(missing))));
+    const cut = sums.map((row) => row.map((one) => Math.max(one, 0)));
+    found.unshift(...computedOf(statistic, plan, cut).map((one) => one.value));
   });
   return found;
+}
+
+/** The least and the largest number that a statistic can be. */
+function endsOf(plan, statistic) {
+  const { low, high } = numbersOf(plan, statistic);
+  const half = toFloat(high.minus(low)) / 2;
+  const most = { variance: half * half, standard_deviation: half }[statistic.get("kind")];
+  return most === undefined ? [toFloat(low), toFloat(high)] : [0, most];
 }
 
 function checkPooled(release, cost, table) {
   const { plan, tree } = release;
   if (tree === null) return;
-  const [low, high] = ["low", "high"].map((end) => toFloat(numbersOf(plan, cost.statistic)[end]));
+  const [low, high] = endsOf(plan, cost.statistic);
   const name = cost.statistic.get("name");
   const column = table.head.indexOf(name);
-  pooledMeans(release, cost).forEach((mean, k) => {
+  pooledNumbers(release, cost).forEach((mean, k) => {
     const published = table.rows[k][column];
     const number = typeof published === "string" ? Number(published) : Number(published?.value ?? NaN);
     insist(published !== "" && number >= low && number <= high, `${name} in row ${k + 1} is not in its range`);
@@ -356,7 +388,7 @@ function checkCells(release, table, errors) {
   }
   for (const cost of release.costs) {
     if (cost.addsUp) checkSums(release, cost, named);
-    else if (drawnParts(cost.statistic, release.plan).length > 0) checkPooled(release, cost, named);
+    else if (drawnParts(cost.statistic, release.plan).length > 0 && !cost.ofLevels) checkPooled(release, cost, named);
   }
   return columns.filter(({ name, part }) => !known.has(name) && part !== "public").map(({ name }) => name);
 }

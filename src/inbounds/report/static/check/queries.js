@@ -42,6 +42,8 @@ function numbersOf(plan, statistic) {
 
 const crossedNames = (statistic) => statistic.get("columns");
 
+const SPREADS = ["variance", "standard_deviation"];
+
 const FIXED_SHARES = { min: ZERO, median: new Fraction(1n, 2n), max: ONE };
 
 function scaleJson({ start, unit, last }) {
@@ -60,7 +62,8 @@ const largest = (a, b) => (a > b ? a : b);
 const sizeOf = (number) => (number < 0n ? -number : number);
 
 /** The query of each number of a statistic in a group of this size, of which so many records may be one person's.
- *  Returns its JSON, its grid of answers, and the steps that one record moves it by. */
+ *  Returns its JSON, its grid of answers, and the steps that one record moves it by; of numbers that share the cost of a
+ *  record, how many steps cost one epsilon. */
 function requiredQuery(statistic, plan, size, records = 1n) {
   const [kind, isPublic] = [statistic.get("kind"), plan.get("sizes") === "public"];
   if (kind in FIXED_SHARES || kind === "quantile") return requiredQuantile(statistic, plan, size, records);
@@ -75,7 +78,7 @@ function requiredQuery(statistic, plan, size, records = 1n) {
   }
   if (kind === "percentage" && !isPublic) {
     const grid = { start: ZERO, unit: ONE, last: size };
-    return { json: queryJson("count", grid, ["metric", "1"]), grid, steps: 0n };
+    return { json: queryJson("count", grid, ["metric", "1"]), grid, steps: 0n, apart: 1n };
   }
   const column = numbersOf(plan, statistic);
   const most = size * column.width;
@@ -86,13 +89,13 @@ function requiredQuery(statistic, plan, size, records = 1n) {
   if (kind === "mean" && !isPublic) {
     const grid = { start: ZERO, unit: column.step, last: most };
     const metric = ["metric", column.high.minus(column.low).toString()];
-    return { json: queryJson("total", grid, metric), grid, steps: 0n };
+    return { json: queryJson("total", grid, metric), grid, steps: 0n, apart: column.width };
   }
   if (kind === "mean") {
     const grid = { start: column.low, unit: column.step.over(new Fraction(size)), last: most };
     return reaching("mean", grid, column.width, records);
   }
-  if (kind === "variance") return spreadQuery(column, size);
+  if (SPREADS.includes(kind)) return isPublic ? spreadQuery(column, size) : sumsQuery(column, size);
   insist(kind === "sum", WRONG_PLAN);
   if (isPublic) {
     const grid = { start: column.low.times(new Fraction(size)), unit: column.step, last: most };
@@ -109,6 +112,17 @@ function spreadQuery({ step, width }, size) {
   const part = step.over(new Fraction(size));
   const grid = { start: ZERO, unit: part.times(part).times(new Fraction(unit)), last };
   return reaching("total", grid, (moved + unit - 1n) / unit, 1n);
+}
+
+/** The sums of v², 2v(w - v) and (w - v)², in units of q: a record adds w² to the three, and one step more to each where
+ *  they are rounded. */
+function sumsQuery({ step, width }, size) {
+  const square = width * width;
+  const unit = largest(1n, square / 128n);
+  const apart = unit === 1n ? square : (square + unit - 1n) / unit + 2n;
+  const worth = step.times(step).times(new Fraction(unit));
+  const grid = { start: ZERO, unit: worth, last: (size * square + unit / 2n) / unit };
+  return { json: queryJson("total", grid, ["metric", worth.times(new Fraction(apart)).toString()]), grid, steps: 0n, apart };
 }
 
 /** A query whose answers one record moves by so many steps. */

@@ -39,20 +39,24 @@ const isDesign = fields({
 
 /** The rule of each kind of statistic. form: the fields that it has beside those of every kind. subject: what its column
  *  must have. cells: a record is in one of several numbers. byUnit: records of one person may touch several. groups,
- *  margins: sums. averages: with public sizes, a sum divided by the size. levels: drawn of every level by itself. pair: the ends of the names of the two numbers that it is computed from if sizes are secret.
- *  once: a person moves a number by one, however many records there are. publicSizes: sizes must be public,
- *  and at least two. changed: whether a record that is changed may move a number by twice what one added or removed
+ *  margins: sums. averages: with public sizes, a sum divided by the size.
+ *  levels: drawn of every level by itself, unless it is computed from numbers of groups. parts: the ends of the names of
+ *  the numbers that it is computed from if sizes are secret; knownParts: the same if they are public.
+ *  once: a person moves a number by one, however many records there are. several: sizes must be at
+ *  least two. changed: whether a record that is changed may move a number by twice what one added or removed
  *  does, always or with values of both signs. A record with any other kind is not verifiable yet. */
 const ofColumn = { column: isText };
+const SUMS = ["squares", "products", "far_squares"];
 const STATISTICS = new Map([
   ["count", { form: { condition: isText }, groups: true }],
   ["count_distinct", { form: { condition: isText }, once: true }],
   ["histogram", { form: { ...ofColumn, "sum_to_size?": isBoolean }, subject: "labels", cells: true, byUnit: true, groups: true }],
   ["crosstab", { form: { columns: listOf(isText), margins: listOf(isText) }, cells: true, byUnit: true, margins: true }],
   ["sum", { form: ofColumn, subject: "low", changed: "sign", groups: true }],
-  ["mean", { form: ofColumn, subject: "low", byUnit: true, averages: true, pair: ["above_low", "below_high"] }],
-  ["variance", { form: ofColumn, subject: "low", publicSizes: true, levels: true }],
-  ["percentage", { form: { condition: isText }, byUnit: true, averages: true, pair: ["with", "without"] }],
+  ["mean", { form: ofColumn, subject: "low", byUnit: true, averages: true, parts: ["above_low", "below_high"] }],
+  ["variance", { form: ofColumn, subject: "low", several: true, byUnit: true, levels: true, parts: SUMS }],
+  ["standard_deviation", { form: ofColumn, subject: "low", several: true, byUnit: true, levels: true, parts: SUMS, knownParts: ["variance"] }],
+  ["percentage", { form: { condition: isText }, byUnit: true, averages: true, parts: ["with", "without"] }],
   ["min", { form: ofColumn, subject: "low", changed: "always", levels: true }],
   ["median", { form: ofColumn, subject: "low", changed: "always", levels: true }],
   ["max", { form: ofColumn, subject: "low", changed: "always", levels: true }],
