@@ -100,8 +100,8 @@ def describe_accuracy(mechanism: Mechanism, channel: Channel, belief: str) -> st
     assert distance is not None
     return (
         f"Averaged over all true answers it misses by {mechanism.loss():.3g}; for the true answer with the "
-        f"largest error, by {mechanism.worst_loss():.3g}. Whatever the truth, the output is within ±{float(distance):g} of it "
-        f"with probability 90 % or more. It hits the truth itself {truth_text}."
+        f"largest error, by {mechanism.worst_loss():.3g}. Whatever the truth, the output is within "
+        f"±{float(distance):g} of it with probability 90 % or more. It hits the truth itself {truth_text}."
     )
 
 

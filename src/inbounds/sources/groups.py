@@ -255,7 +255,7 @@ def _table(by: tuple[str, ...], keys: Any, folder: Path) -> KeyFile:
 
 
 def number_rows(columns: Sequence[Sequence[str]]) -> list[list[int]]:
-    """Number the different rows of the first column, of the first two, …: equal numbers are equal rows.
+    """Return a number for each row of the first column, of the first two, …: equal numbers are equal rows.
 
     Numbers rise in the order of first appearance. They are computed without a tuple for each row, of which a large
     register would have many.
