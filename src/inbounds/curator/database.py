@@ -24,7 +24,7 @@ def open_database(place: str | PathLike[str]) -> Store:
     if fspath(place).startswith(("postgresql://", "postgres://")):
         from inbounds.ledger.postgres import Postgres
 
-        return Postgres(fspath(place), create=True, steps=POSTGRES, schema=SCHEMA, locked="questions")
+        return Postgres(fspath(place), create=True, steps=POSTGRES, schema=SCHEMA, locked="questions", mark="1")
     from inbounds.ledger.sqlite import Sqlite
 
     return Sqlite(Path(place), create=True, steps=SQLITE, application=APPLICATION)

@@ -3,7 +3,7 @@
 Spending on people is in the ledger. These tables limit accounts and find the stored answer of a question.
 """
 
-from inbounds.ledger.schema import SchemaVersion
+from inbounds.ledger.schema import ORIGIN, SchemaVersion
 
 APPLICATION = 0x696E6263
 """application_id of a curator's tables in SQLite: "inbc"."""
@@ -101,4 +101,4 @@ def _tables(whole: str, strict: str) -> tuple[str, ...]:
 
 
 SQLITE = (SchemaVersion((f"PRAGMA application_id = {APPLICATION}", *_tables("INTEGER", " STRICT"))),)
-POSTGRES = (SchemaVersion(_tables("BIGINT", "")),)
+POSTGRES = (SchemaVersion(_tables("BIGINT", "")), ORIGIN)

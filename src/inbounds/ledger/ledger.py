@@ -119,6 +119,7 @@ class Ledger:
         seen = LedgerHead(self.id, *self._seen)
         current = LedgerHead(queries.first_key(run) or "", *queries.last_entry(run))
         compare_heads(self.place, current, seen, queries.digest_at(run, seen.entries))
+        self._mark = self._store.mark
 
     def _note(self, number: int, sha256: str) -> None:
         """Remember the last entry that was acknowledged."""

@@ -1,8 +1,9 @@
 """A ledger in PostgreSQL, for several machines. It requires fsync on and synchronous_commit not off.
 
 A commit is then on the server's disk before it is acknowledged (PostgreSQL's documentation, chapter "Reliability and
-the Write-Ahead Log"). No setting here can detect a standby that takes over without the last commits (asynchronous
-failover), or a restored backup; both lose charges. Keep heads elsewhere.
+the Write-Ahead Log"). A dump that was read again, a server that was recovered to a moment and a standby that takes over
+may have lost charges: each is another place than the tables were made at, so the ledger is closed until its owner
+reopens it. A copy of the server's files that is started as it is looks like the server. Keep heads elsewhere.
 
 A connection that was lost is opened again when the next transaction begins, with every check of the first opening. In
 the middle of a transaction it is not: what was not acknowledged may be recorded, and the caller asks again.
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.errors import LedgerError
-from inbounds.ledger.schema import POSTGRES, SchemaVersion, migrate
+from inbounds.ledger.schema import ORIGIN, POSTGRES, SchemaVersion, migrate
 from inbounds.ledger.store import (
     DOUBT,
     ConnectionLost,
@@ -90,6 +91,16 @@ MODE = (
 )
 """The settings that decide durability, read at the beginning of every transaction that writes."""
 
+PLACE = (
+    "concat_ws('/', (SELECT system_identifier FROM pg_control_system()), (SELECT oid FROM pg_database "
+    "WHERE datname = current_database()), 'steps'::regclass::oid, left(pg_walfile_name(pg_current_wal_lsn()), 8))"
+)
+"""SQL of where tables are: the server's cluster, the database, the table of the schema steps, and the timeline.
+
+Where a dump is read the database or the table is another. A server that is recovered to a moment, or a standby that
+takes over, begins a timeline.
+"""
+
 WRITES = ("INSERT ", "UPDATE ")
 
 LOCK = 7381240947
@@ -99,8 +110,8 @@ LOCK = 7381240947
 class Postgres:
     """The store on a server.
 
-    create: create its tables if there are none. steps, schema, locked: of a ledger by default; the schema steps, the
-    schema and the table that the only writer locks.
+    create: create its tables if there are none. steps, schema, locked, mark: of a ledger by default; the schema steps,
+    the schema, the table that the only writer locks, and SQL of the mark of a copy that was restored.
     """
 
     def __init__(
@@ -111,8 +122,10 @@ class Postgres:
         steps: Sequence[SchemaVersion] = POSTGRES,
         schema: str = SCHEMA,
         locked: str = "entries",
+        mark: str = "(SELECT max(number) FROM entries)",
     ) -> None:
         self.place, self._steps, self._schema, self._locked = redact_password(url), steps, schema, locked
+        self._restored, self._mark = mark, 0
         self._turns, self._waiting = FairLock(self.place, self._is_open), list[tuple[str, tuple[Any, ...]]]()
         self._psycopg = import_optional("psycopg", "postgres")
         self._failed = self._translate_errors(f"{self.place} could not be written or read; {DOUBT}")
@@ -128,7 +141,9 @@ class Postgres:
         try:
             self._send(LIMITS)
             self._check_mode(*self._send(MODE)[0])
-            return self._prepare(create, self._steps)
+            taken = self._prepare(create, self._steps)
+            self._mark = self._read_mark()
+            return taken
         except BaseException:
             self._connection.close()
             raise
@@ -145,11 +160,22 @@ class Postgres:
             self._connection.close()
             raise
 
-    mark = 0
-    """A server's own backups are not marked; heads tell."""
+    @property
+    def mark(self) -> int:
+        if self._mark < 0:  # it may have been reopened meanwhile
+            with self._failed:
+                self._mark = self._read_mark()
+        return self._mark
+
+    def _read_mark(self) -> int:
+        """Return the mark; that of a restored backup where the tables are not where they were made or accepted."""
+        sql = f"SELECT coalesce((SELECT mark FROM origin WHERE place = {PLACE}), -{self._restored})"  # noqa: S608
+        return 0 if self._send("SELECT pg_is_in_recovery()")[0][0] else int(self._send(sql)[0][0])
 
     def set_mark(self, mark: int) -> None:
-        raise ValueError(f"a ledger to reopen must be a restored backup in a file, got {self.place}")
+        self._send("DELETE FROM origin")
+        self._send(f"INSERT INTO origin SELECT {PLACE}, {mark:d}")
+        self._mark = mark
 
     def backup(self, target: Path, entries: str) -> None:
         raise ValueError(f"a ledger to back up must be a file, got {self.place}; back up its server with pg_dump")
@@ -166,7 +192,10 @@ class Postgres:
                     raise LedgerError(f"{self.place} must hold a ledger, got none; make one: {make}")
                 run(f"CREATE SCHEMA {self._schema}")
             run(f"SET search_path TO {self._schema}")
-            return migrate(run, steps, self.place, self._has_steps)
+            taken = migrate(run, steps, self.place, self._has_steps)
+            if any(steps[number - 1] == ORIGIN for number in taken):
+                self.set_mark(0)
+            return taken
 
     def _has_steps(self, run: Run) -> bool:
         return bool(run("SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'steps'", self._schema))

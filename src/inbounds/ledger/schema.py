@@ -164,6 +164,10 @@ SQLITE = (
 """The steps for SQLite: the first creates the tables and their triggers."""
 
 
+ORIGIN = SchemaVersion(("CREATE TABLE origin (place TEXT NOT NULL, mark BIGINT NOT NULL)",))
+"""A step for PostgreSQL: where the tables were made or accepted, in one row, and the mark of `Store.mark`."""
+
+
 def _postgres_trigger(name: str, when: str, guard: str) -> str:
     return f"CREATE TRIGGER {name} {when} EXECUTE FUNCTION {guard}()"
 
@@ -195,5 +199,6 @@ POSTGRES = (
             _postgres_trigger("people_rise", "BEFORE UPDATE ON people FOR EACH ROW", "people_rise"),
         )
     ),
+    ORIGIN,
 )
-"""The same steps for PostgreSQL."""
+"""The same steps for PostgreSQL, and one for what SQLite keeps in the file's header."""
