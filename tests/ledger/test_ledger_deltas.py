@@ -9,7 +9,8 @@ from inbounds.errors import BudgetExceeded, LedgerError
 from inbounds.ledger import Ledger
 from inbounds.ledger.charges import Cost
 from inbounds.ledger.units import ATTO, delta_units
-from inbounds.ledger.verify import export_entries, parse_export, verify_export
+from inbounds.ledger.verify import export_entries, parse_export, verify_entries, verify_export
+from ledger.test_ledger import chained, changed
 from raising import rejects
 
 
@@ -122,6 +123,17 @@ def test_a_delta_budget_renews_with_its_period(ledger):
         ledger.charge("pupils", "0.1", delta=ATTO, edition="2028")
     assert (refused.value.left, refused.value.budget) == (0, Fraction(1, 10**6))
     assert verify_export(exported(ledger)).people == ledger.verify().people == (ledger.population("pupils"),)
+
+
+def test_a_chain_that_spends_one_unit_of_delta_too_many_does_not_verify(ledger):
+    ledger.add_population("pupils", 2, delta="1e-6")
+    ledger.charge("pupils", "0.5", delta="1e-6")
+    *before, last = ledger.entries()
+    verify_entries("it", [*before, last], ledger.people(), None)
+    more = changed(last, facts=last.facts.replace("1/1000000", str(Fraction(1, 10**6) + ATTO)))
+    with rejects(LedgerError) as refused:
+        verify_entries("it", chained([*before, more]), ledger.people(), None)
+    assert refused.value.entry == last.number
 
 
 def test_an_export_that_hides_a_delta_is_refused(ledger, subtests):

@@ -68,3 +68,12 @@ def test_a_transaction_inside_another_is_refused_and_the_outer_one_goes_on(memor
         assert ledger.verify().charges == 1
     assert len(errors) == 2
     assert all("transaction" in error for error in errors)
+
+
+def test_half_a_transaction_that_an_interrupt_left_is_undone_before_the_next(memory):
+    with Ledger.open(memory / "l.db") as ledger:
+        ledger.add_population("pupils", epsilon=2)
+        ledger._store._run("BEGIN IMMEDIATE")
+        ledger._store._run("UPDATE people SET spent = 1")
+        assert ledger.charge("pupils", "0.1", key="a").people.spent == Fraction(1, 10)
+        assert ledger.verify().charges == 1

@@ -19,7 +19,14 @@ from inbounds.mechanism.laws import Matrix, Noise
 from inbounds.mechanism.laws.noise import make_geometric_noise
 from inbounds.query import OutputCells, RangeQuery, Scale, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, exp_lower_bound
-from inbounds.trusted.certify import CLIQUES_AT_A_TIME, check_matrix, check_product, check_states, sliding_extremes
+from inbounds.trusted.certify import (
+    CLIQUES_AT_A_TIME,
+    block_weights,
+    check_matrix,
+    check_product,
+    check_states,
+    sliding_extremes,
+)
 from raising import rejects
 
 HAND = Origin("by hand")
@@ -691,3 +698,12 @@ def test_a_ratio_beyond_any_float_is_refused_in_words():
     law = np.array([[1 << 3000, 1], [1, 1 << 3000]], dtype=object)
     with rejects(ib.PrivacyViolation, about="likelier"):
         check_product(law, ib.count(1).cliques(), Fraction(1))
+
+
+@pytest.mark.parametrize(("blocks", "holding"), [(7, 3), (5, 4), (12, 1), (3, 2)])
+def test_the_weights_of_sets_are_those_of_the_worst_remainders(blocks, holding):
+    """A draw modulo the number of sets has the quotient of 2**62 or one more for each."""
+    inside = TOTAL // 3
+    sides = ((inside, holding), (TOTAL - inside, blocks - holding))
+    counts = [weight * len(range(k, TOTAL, sets)) for weight, sets in sides for k in range(sets)]
+    assert block_weights(blocks, holding, inside) == (min(counts), max(counts))

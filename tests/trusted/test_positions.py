@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 import inbounds as ib
 from inbounds.query import with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, exp_lower_bound
+from inbounds.trusted.positions import RoundingEncoder
+from inbounds.trusted.scale import Scale
 from raising import rejects
 
 RNG = 20240131
@@ -663,3 +665,12 @@ def test_lists_of_plain_numbers_are_read_like_lists_of_any():
         query.encode([True, False])
     with rejects(ValueError, "true answers"):
         query.encode([1, 1 << 63])
+
+
+def test_floats_are_taken_that_round_by_the_allowance_and_no_others():
+    scale, spacing = Scale(Fraction(0), Fraction(1), range(1001)), Fraction(float(np.spacing(np.float32(1000.5))))
+    values = np.array([3, 999.9], dtype=np.float32)
+    exact = RoundingEncoder(scale, Fraction(2), spacing).positions(values)
+    assert exact.tolist() == [1, 500]
+    with rejects(ValueError, "float32", about="allowance"):
+        RoundingEncoder(scale, Fraction(2), spacing * Fraction(999, 1000)).positions(values)
