@@ -238,3 +238,16 @@ def test_the_median_is_not_always_the_likeliest_answer_under_staircase_noise():
     assert likelihood(STAIRCASE, 0.4) == pytest.approx(2 * likelihood(STAIRCASE, 0.5))
     answers = np.linspace(-2, 3, 501)
     assert max(answers, key=lambda t: likelihood(LAPLACE, t)) == pytest.approx(0.5)
+
+
+def test_every_entry_of_the_legend_of_figure_4_has_the_marker_of_its_line():
+    from inbounds_studies.style import LOOKS
+
+    figure = find("004-fig4").run(colluders=(1, 3), runs=50).draw()
+    (legend,) = (axis.get_legend() for axis in figure.axes if axis.get_legend())
+    shown = {
+        text.get_text(): handle.get_marker()
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True)
+    }
+    for name in ("Laplace", "geometric", "pre-rounded geometric"):
+        assert shown[name] == LOOKS[name]["marker"]

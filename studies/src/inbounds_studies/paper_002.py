@@ -88,7 +88,8 @@ def _optimal_density(spans: Spans, at: float, sensitivity: float, epsilon: Numbe
 def _densities(table: Table, spans: Spans, at: float) -> "Figure":
     figure, axes = panels(2, across=1, width=6.6, height=2.6)
     looks: tuple[dict[str, Any], ...] = (
-        {"color": GREY, "linestyle": "--"}, {"color": ORANGE}, {"color": GREEN}, {"color": BLACK, "linewidth": 1.2},
+        {"color": GREY, "linestyle": "--"}, {"color": ORANGE, "linestyle": "-."}, {"color": GREEN},
+        {"color": BLACK, "linewidth": 1.2},
     )  # fmt: skip
     for name, appearance in zip(table.distinct("curve"), looks, strict=True):
         rows, best = table.where(curve=name), name.startswith(OPTIMAL)

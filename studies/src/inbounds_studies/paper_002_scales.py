@@ -83,14 +83,17 @@ def _bars(table: Table) -> "Figure":
     figure, (axis,) = panels(1, width=7.4, height=3.9)
     names = table.column("configuration")
     at = np.arange(len(names))
-    for shift, (column, label, colour) in enumerate(
+    for shift, (column, label, colour, hatch) in enumerate(
         (
-            ("paper", "paper's Table 2 (finite, arbitrary: a bound)", GREY),
-            ("metric", METRIC, PURPLE),
-            ("plain", PLAIN, GREEN),
+            ("paper", "paper's Table 2 (finite, arbitrary: a bound)", GREY, ""),
+            ("metric", METRIC, PURPLE, "////"),
+            ("plain", PLAIN, GREEN, "...."),
         )
     ):
-        axis.barh(at + 0.26 * (shift - 1), table.numbers(column), 0.24, label=label, color=colour)
+        place = at + 0.26 * (shift - 1)
+        axis.barh(
+            place, table.numbers(column), 0.24, label=label, color=colour, hatch=hatch, edgecolor="white", linewidth=0
+        )
     axis.set_yticks(at, names)
     axis.invert_yaxis()
     axis.grid(visible=False, axis="y")

@@ -28,7 +28,7 @@ from inbounds_studies.paper_004 import (
     rounded,
 )
 from inbounds_studies.study import Result, Study
-from inbounds_studies.style import GREY, OPTIMAL, draw_line, legend_below, look, panels, say_hidden
+from inbounds_studies.style import GREY, LOOKS, OPTIMAL, draw_line, legend_below, look, panels, say_hidden
 from inbounds_studies.table import Table, decimal
 
 if TYPE_CHECKING:
@@ -154,8 +154,18 @@ def _collusion(table: Table) -> "Figure":
     for dashes, label in (("--", "dashed: large-k approximation, floor"), (":", "dotted: composition bound")):
         axes[-1].plot([], [], color=GREY, linestyle=dashes, label=label)
     legend_below(figure, axes, across=2)
+    _mark_legend(figure)
     say_hidden(figure, dict(zip(queries, axes, strict=True)))
     return figure
+
+
+def _mark_legend(figure: "Figure") -> None:
+    """Give each entry its marker, also where line and markers are drawn apart."""
+    legends = [*figure.legends, *(legend for axis in figure.axes if (legend := axis.get_legend()))]
+    for legend in legends:
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
+            if text.get_text() in LOOKS:
+                handle.set_marker(LOOKS[text.get_text()]["marker"])  # type: ignore[union-attr]
 
 
 def _draw_case(axis: Any, rows: Table, name: str, appearance: dict[str, Any]) -> None:

@@ -62,6 +62,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "declared range, cut at its ends": {"color": PURPLE, "marker": "D"},
     "whole line": {"color": GREY, "marker": "", "linestyle": ":"},
     "staircase on the line (12)": {"color": GREY, "marker": "", "linestyle": ":"},
+    "bound: no mechanism is below": {"color": BLACK, "linestyle": ":", "marker": "", "linewidth": 1.2},
     "optimal, prior known": {"color": BLACK, "linestyle": (0, (1, 1)), "marker": "", "linewidth": 2.0, "zorder": 5},
 }
 
