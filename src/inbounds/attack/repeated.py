@@ -18,7 +18,7 @@ from inbounds.attack.collusion import (
     posteriors,
 )
 from inbounds.exact import Floats, Ints, to_int
-from inbounds.losses import LossLike, Prior, to_loss, to_prior
+from inbounds.losses import ErrorLoss, LossLike, Prior, to_loss, to_prior
 from inbounds.mechanism import Mechanism
 from inbounds.trusted.bounds import TOTAL_BITS
 from inbounds.trusted.samplers import Draws, seeded_entropy
@@ -66,8 +66,9 @@ def simulate_collusion(
 ) -> list[CollusionResult]:
     """Compute the expected loss of people who pool k answers to the same question, for every k of `repeats`.
 
-    The loss is averaged over the true answers with `prior`, which "mean" and "guess" also use. The median is exact for
-    every k, by the binomial law of order statistics. The others are exact up to 20,000 different tallies of k outputs,
+    The loss is averaged over the true answers with `prior`, which "mean" and "guess" also use. The mean, which may lie
+    between outputs, is left out if the loss is a table or a function. The median is exact for every k, by the binomial
+    law of order statistics. The others are exact up to 20,000 different tallies of k outputs,
     and above are simulated with `runs` runs for every true answer, or for answers drawn from the prior if there are
     more than 50 (seed 0 unless `rng` is given). Cost: runs · answers² for each k.
 
@@ -81,7 +82,8 @@ def simulate_collusion(
     if not counts:
         raise ValueError("repeats must name at least one number of answers")
     loss_object, weights = to_loss(loss), to_prior(prior, mechanism.query)
-    names = by or [e for e in ESTIMATORS if mechanism.query.is_ordered or e in ("likelihood", "guess")]
+    ordered, of_errors = mechanism.query.is_ordered, isinstance(loss_object, ErrorLoss)
+    names = by or [e for e in ESTIMATORS if (ordered or e not in ("median", "mean")) and (of_errors or e != "mean")]
     readers = [ReportReader.from_mechanism(mechanism, name, loss_object, prior) for name in names]
     results = {k: CollusionResult(k, {}, {}) for k in counts}
     for k in counts:

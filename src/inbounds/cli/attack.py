@@ -9,12 +9,12 @@ import numpy as np
 import typer
 
 from inbounds.cli.app import MORE, AsJson, app, out
-from inbounds.cli.design import LossName, PriorFile, read_weights, with_spinner
+from inbounds.cli.design import PriorFile, read_weights, with_spinner
 from inbounds.cli.inputs import load_answer_mechanism
+from inbounds.cli.losses import LossName, read_loss
 from inbounds.cli.outputs import PAGE, Overwrite, check_target, out_option, picture_or_page
 from inbounds.exact import format_decimal, to_int
 from inbounds.files import write_text
-from inbounds.losses import parse_loss
 from inbounds.mechanism import Mechanism
 from inbounds.report import terminal
 
@@ -56,7 +56,7 @@ def attack(
         check_target(to, picture_or_page(to), overwrite=overwrite, reads=[file, prior])
     mechanism, answers = load_answer_mechanism(file), _counts(repeat)
     weights = read_weights(prior) if prior is not None else None
-    judged, rng = parse_loss(loss), np.random.default_rng(seed)
+    judged, rng = read_loss(loss, mechanism.query), np.random.default_rng(seed)
     rows = with_spinner(
         "asking", lambda: repeated.simulate_collusion(mechanism, answers, judged, weights, runs=runs, rng=rng)
     )

@@ -9,8 +9,9 @@ import typer
 
 from inbounds.cli import completion
 from inbounds.cli.app import MECHANISMS, NUMBER, AsJson, Epsilon, app, out
-from inbounds.cli.design import Aim, LossName, PriorFile, Properties, print_saved, read_weights_or_none, with_spinner
+from inbounds.cli.design import Aim, PriorFile, Properties, print_saved, read_weights_or_none, with_spinner
 from inbounds.cli.inputs import load_input_mechanism
+from inbounds.cli.losses import LossName, read_loss
 from inbounds.cli.outputs import (
     COMPARISON_TABLE,
     LATEX,
@@ -29,13 +30,14 @@ from inbounds.evaluate.goals import AccuracyGoal, GoalResult
 from inbounds.evaluate.recommend import recommend as recommend_mechanism
 from inbounds.exact import format_decimal
 from inbounds.files import LoadedFile
-from inbounds.losses import parse_loss
+from inbounds.losses import Loss
 from inbounds.query import RangeQuery
 from inbounds.report import terminal, wording
 
 Files = Annotated[list[Path] | None, typer.Option("--file", help="A mechanism passport; give several.")]
 Losses = Annotated[
-    list[str] | None, typer.Option("--loss", help="A loss to judge by; the first one sorts. Give several.")
+    list[str] | None,
+    typer.Option("--loss", help="To judge by: a name or a file COST.csv; the first sorts. Give several."),
 ]
 SortBy = Annotated[str | None, typer.Option("--sort", help="Sort by this column, the best first.")]
 
@@ -61,12 +63,14 @@ def compare(
 
     Example: [bold]inbounds compare --file a.json --file b.json --out comparison.html[/]
     """
-    losses, weights = [parse_loss(name) for name in loss] if loss else None, read_weights_or_none(prior)
+    weights = read_weights_or_none(prior)
     if to is not None:
         check_target(
             to, WRITTEN.get(to.suffix.lower(), COMPARISON_PAGE), overwrite=overwrite, reads=[*(file or ()), prior]
         )
     mechanisms = _load_mechanisms(file or [])
+    queries = [query] if query is not None else [one.query.as_range_query for one in mechanisms.values()]
+    losses = [read_loss(name, queries[0]) for name in loss] if loss and queries else None
     if query is not None:
         comparison = with_spinner(
             "comparing", lambda: compare_mechanisms(query, epsilon, losses=losses, prior=weights, also=mechanisms)
@@ -147,7 +151,7 @@ def recommend(
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite, reads=[prior])
     needs = [name for name in properties.replace(" ", "").split(",") if name]
-    chosen = parse_loss(loss) if loss else None
+    chosen = read_loss(loss, query) if loss else None
     weights = read_weights_or_none(prior)
     recommendation = with_spinner(
         "comparing",
@@ -206,14 +210,14 @@ def calibrate(
         return
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite)
-    promise = _build_goal(mean_error, worst_error, within, probability, loss)
+    promise = _build_goal(mean_error, worst_error, within, probability, read_loss(loss, query))
     result = with_spinner("searching", lambda: goals.calibrate_epsilon(query, promise, family))
     if to is not None:
         result.mechanism.save(to)
     _print_goal(result, query, to, as_json)
 
 
-def _build_goal(mean: str | None, worst: str | None, within: str | None, probability: str, loss: str) -> AccuracyGoal:
+def _build_goal(mean: str | None, worst: str | None, within: str | None, probability: str, loss: Loss) -> AccuracyGoal:
     bounds = [text for text in (mean, worst, within) if text is not None]
     if len(bounds) != 1:
         raise ValueError(
@@ -222,7 +226,7 @@ def _build_goal(mean: str | None, worst: str | None, within: str | None, probabi
     if within is not None:
         return goals.within(within, probability)
     make = goals.average if mean is not None else goals.worst
-    return make(parse_loss(loss), bounds[0])
+    return make(loss, bounds[0])
 
 
 def _print_goal(result: GoalResult, query: RangeQuery, saved: Path | None, as_json: bool) -> None:

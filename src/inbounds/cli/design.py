@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from inbounds.cli.app import MECHANISMS, AsJson, Epsilon, app, err, out
 from inbounds.cli.completion import complete_list
+from inbounds.cli.losses import LossName, read_loss
 from inbounds.cli.outputs import PASSPORT, Overwrite, PassportOut, check_target
 from inbounds.cli.query_options import with_query_options
 from inbounds.errors import TooLarge
@@ -26,9 +27,6 @@ from inbounds.report import terminal, wording
 T = TypeVar("T")
 PATIENCE = 2.0
 """Seconds before a spinner is shown."""
-
-LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSS_NAMES)}.", autocompletion=lambda: LOSS_NAMES)]
-
 
 Properties = Annotated[
     str,
@@ -84,11 +82,12 @@ def design(
     required = [name for name in properties.replace(" ", "").split(",") if name]
     weights = read_weights(prior) if prior is not None else None
     limits = [parse_limit(text) for text in limit or ()]
+    judged = read_loss(loss, query)
     next_losses = [parse_loss(name) for name in then_minimize.replace(" ", "").split(",") if name]
     mechanism = with_spinner(
         "designing",
         lambda: optimal(
-            query, epsilon, parse_loss(loss), weights, required, aim,  # type: ignore[arg-type]
+            query, epsilon, judged, weights, required, aim,  # type: ignore[arg-type]
             subject_to=limits, then=next_losses, max_seconds=max_seconds,
         ),
     )  # fmt: skip
