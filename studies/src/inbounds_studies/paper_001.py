@@ -137,7 +137,7 @@ def _reconstructions(table: Table, size: int) -> "Figure":
         part = table.where(mechanism=name, data=data)
         value = part.numbers("value")
         axis.fill_between(value, part.numbers("true"), step="mid", color=BLUE, alpha=0.35, label="true", linewidth=0)
-        reported = {"color": GREEN, "linewidth": 1.3, "linestyle": ":", "label": "reported"}
+        reported: dict[str, Any] = {"color": GREEN, "linewidth": 1.3, "linestyle": ":", "label": "reported"}
         axis.step(value, part.numbers("reported"), where="mid", **reported)
         found, error = part.numbers("reconstructed"), part.numbers("standard_error")
         axis.fill_between(value, found - error, found + error, step="mid", color=ORANGE, alpha=0.3, linewidth=0)
