@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from adding_sources import SOURCES
 from harness import machine
+from pages import machine_line
 from scipy.stats import t as student
 
 OURS, BLUE, SQUARES = "inbounds", "best linear unbiased, then in range", "least squares of clamped reports"
@@ -241,7 +242,7 @@ SAID = (
 
 
 def page(parts: dict[str, dict[float, Result]], said: str, other: Found, held: Found, big: dict[str, float]) -> str:
-    where = ", ".join(f"{name}: {value}" for name, value in machine().items())
+    where = machine_line(machine())
     size = (
         "## 10^5 groups in three levels\n\n"
         f"A whole release of 2·10^6 records: {big['release']:.1f} s of processor time, {big['memory']:.2g} GB at most; "
@@ -266,6 +267,6 @@ def page(parts: dict[str, dict[float, Result]], said: str, other: Found, held: F
         size,
         LIMITS,
         "**Repeat it:** `make bench ONLY=adding`.",
-        f"{where}.",
+        where,
     ]
     return "\n\n".join(sections) + "\n"

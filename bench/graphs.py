@@ -15,7 +15,7 @@ one_thread()
 
 import clarabel  # noqa: E402
 import highspy  # noqa: E402
-from pages import publish  # noqa: E402
+from pages import machine_line, publish  # noqa: E402
 from scipy.sparse import coo_array, csc_array, eye, kron, vstack  # noqa: E402
 
 import inbounds as ib  # noqa: E402
@@ -203,7 +203,7 @@ def main() -> None:
         "of three hot spots; one thread. The gap is what may be left to gain, as a share of the loss, proved. The",
         "limit is what a search was given, in seconds of the clock, on a machine that may be busy.",
         "",
-        ", ".join(f"{name}: {value}" for name, value in machine().items()),
+        machine_line(machine()),
         "",
         "## A map of 10 × 10 cells, neighbours side by side",
         "",

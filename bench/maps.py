@@ -11,7 +11,7 @@ from harness import machine, one_thread
 
 one_thread()
 
-from pages import publish  # noqa: E402
+from pages import machine_line, publish  # noqa: E402
 
 import inbounds as ib  # noqa: E402
 from graphs import skewed, timed  # noqa: E402
@@ -58,7 +58,7 @@ def main() -> None:
         "the whole of `ib.optimal`. Rounding and the exact check at its end are never interrupted: for 20 × 20 cells",
         f"that are all protected in a straight line it compares {len(ib.grid(20, 20).edges)} edges for each report.",
         "",
-        ", ".join(f"{name}: {value}" for name, value in machine().items()),
+        machine_line(machine()),
         "",
         "## The average, all cells alike, at epsilon 1",
         "",

@@ -17,11 +17,14 @@ MOST_ROWS = 16
 """A longer table is published as JSON, and the page says where."""
 TABLE = re.compile(r"(?:^\|.*\n)+", re.M)
 HEADING = re.compile(r"^#+ +(.+)$", re.M)
+MACHINE = re.compile(r"^\*(Measured [^;\n]+); ([^\n]+)\.\*$", re.M)
+"""What `machine_line` writes: the day and the processor, then threads and versions, which a page leaves to its data."""
 
 
 def publish(path: Path, text: str) -> None:
-    """Write a page; its long tables go to a file beside it, `NAME.tables.json`, and the page says where."""
+    """Write a page; long tables and versions go to a file beside it, `NAME.tables.json`, and the page says where."""
     tables: list[dict[str, Any]] = []
+    machines = [f"{where}; {versions}" for where, versions in MACHINE.findall(text)]
 
     def shorten(found: re.Match[str]) -> str:
         columns, _, *rows = [split_row(line) for line in found[0].splitlines()]
@@ -32,10 +35,16 @@ def publish(path: Path, text: str) -> None:
         return f"All {len(rows)} rows are in [{target.name}]({target.name}), table {len(tables)}.\n"
 
     target = path.with_suffix(".tables.json")
-    short = TABLE.sub(shorten, text)
+    short = leave_out_versions(TABLE.sub(shorten, text), target.name)
     path.write_text(short, "utf-8")
-    if tables:
-        target.write_text(json.dumps({"tables": tables}, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    if tables or machines:
+        data = {"tables": tables, "machines": machines}
+        target.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def leave_out_versions(text: str, data: str) -> str:
+    """Shorten the lines of `machine_line` to the day and the processor; `data` has the rest."""
+    return MACHINE.sub(rf"*\1; versions are in [{data}]({data}).*", text)
 
 
 def split_row(line: str) -> list[str]:
@@ -56,7 +65,7 @@ def page(name: str, part: Part, result: Result) -> str:
         f"**Repeat it:** `make bench ONLY={name}`.",
         machine_line(result["machine"]),
     ]
-    return "\n\n".join(parts) + "\n"
+    return leave_out_versions("\n\n".join(parts) + "\n", "results.json")
 
 
 def headline_table(name: str, part: Part, rows: list[Row]) -> str:
@@ -114,7 +123,7 @@ def index(results: dict[str, Result]) -> str:
     parts = [
         WIDE,
         "# Benchmarks",
-        "Speed is worth little without the promise, so the privacy of each result stands beside its time. Every ratio "
+        "The privacy of each result stands beside its time. Every ratio "
         "is between two measurements of one run of that part, on one machine; what is timed has a core to itself, and "
         "pages about errors are worked out on the other.",
         summary(results),
@@ -129,7 +138,7 @@ def index(results: dict[str, Result]) -> str:
         "**Repeat it:** `make bench` for everything, `make bench ONLY=designing` for one part. `PATIENCE` is the time "
         "a peer gets for one design, in seconds (60). A peer that cannot be installed is skipped by name. All rows are "
         "in [results.json](results.json); `python bench/run.py --pages` writes these pages from them again. Each page "
-        "names its machine, date and versions.",
+        "names its machine and date, and where the versions are.",
     ]
     return "\n\n".join(parts) + "\n"
 
