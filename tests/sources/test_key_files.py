@@ -4,6 +4,7 @@ import datetime
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from inbounds.releases.pipeline import PlanError, parse_groups
@@ -133,3 +134,20 @@ def test_bad_sizes_are_refused_with_their_key(golden):
             parse_groups(["s"], ["b", "a"], size)
         said[name] = caught.value
     golden.parts("wrong_sizes", said)
+
+
+def test_a_header_line_is_known_by_its_name_in_any_case(tmp_path):
+    for first in ("School", "school", "SCHOOL"):
+        (tmp_path / "k.txt").write_text(f"{first}\na\n")
+        with raises_at(PlanError, ("keys",), about="header"):
+            parse_groups(["school"], "k.txt", 3, folder=tmp_path)
+
+
+def test_a_parquet_file_that_unfolds_too_far_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    pa.parquet.write_table(
+        pa.table({"s": [f"{k:0100}" for k in range(1000)]}), tmp_path / "k.parquet", compression="zstd"
+    )
+    assert len(parse_groups(["s"], "k.parquet", 3, folder=tmp_path).keys) == 1000
+    monkeypatch.setattr("inbounds.sources.key_files.MOST_UNFOLDED", 2)
+    with raises_at(PlanError, ("keys",), about="unfolds"):
+        parse_groups(["s"], "k.parquet", 3, folder=tmp_path)

@@ -4,7 +4,9 @@ import math
 import sqlite3
 from contextlib import closing
 from fractions import Fraction
+from functools import partial
 
+import ibis
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -13,9 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inbounds.releases.pipeline import SourceError, open_plan_source, to_plan
+from inbounds.schema.spelling import Spelling
 from inbounds.schema.text import LONGEST_TEXT
 from inbounds.sources.frames import arrow_table
-from inbounds.sources.records import NumberForm
+from inbounds.sources.open import Source
+from inbounds.sources.records import NumberForm, key_value, person_text, read_number, text_to_digits
 from inbounds.sources.sqlite_cells import LONGEST_CELL
 
 SIGNS = {
@@ -277,3 +281,34 @@ def test_a_database_of_sqlite_in_another_encoding_is_refused_before_anything_is_
     with pytest.raises(SourceError) as caught:
         truths(source=source, count="c = 'a'", columns=columns)
     assert caught.value.path == ("source", "path")
+
+
+# --- columns as expressions ----------------------------------------------------------------------------------------
+
+
+def converted(convert, *cells):
+    """What an expression makes of texts."""
+    column = ibis.memtable(pa.table({"c": pa.array(cells, pa.string())})).c
+    return convert(column).to_pyarrow().to_pylist()
+
+
+def test_a_point_is_no_part_of_a_number_with_a_decimal_comma():
+    read = partial(read_number, source=Source(path="t.csv", decimal=","))
+    assert converted(read, "4,5", "1.234", "1.234,5", "7") == [4.5, None, None, 7.0]
+
+
+def test_an_empty_id_and_one_that_is_too_long_are_nobody():
+    longest = "x" * LONGEST_TEXT
+    assert converted(person_text, "", None, longest + "x", "1", longest) == [
+        None,
+        None,
+        None,
+        "31",
+        "78" * LONGEST_TEXT,
+    ]
+
+
+def test_records_without_a_value_or_with_an_empty_one_have_the_missing_key():
+    key = partial(key_value, spelling=Spelling(), kind=ibis.dtype("string"))
+    assert converted(partial(key, missing_key="none"), "", None, "31") == [text_to_digits("none")] * 2 + ["31"]
+    assert converted(key, "", None, "31") == ["", None, "31"]
