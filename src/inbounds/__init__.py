@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from inbounds import accounting, attack, local, perturbation
     from inbounds.accounting.compose import compose
     from inbounds.accounting.multilevel import make_chain
+    from inbounds.accounting.repeated_noise import noise_for_uses
     from inbounds.curator.client import connect
     from inbounds.design.optimal import optimal
     from inbounds.design.quantiles import (
@@ -113,6 +114,7 @@ _LOADED_ON_USE = {
     "find_mechanism": "inbounds.releases.passports",
     "is_derivable": "inbounds.design.refinement",
     "make_chain": "inbounds.accounting.multilevel",
+    "noise_for_uses": "inbounds.accounting.repeated_noise",
     "optimal": "inbounds.design.optimal",
     "preround": "inbounds.sideinfo",
     "preview_release": "inbounds.releases.pipeline",
@@ -214,6 +216,7 @@ __all__ = [
     "make_chain",
     "mean",
     "median",
+    "noise_for_uses",
     "optimal",
     "ordinal",
     "pair_of_counts",
