@@ -58,7 +58,8 @@ def _anchor(title: str) -> str:
 
 
 def _tests(claim: Claim) -> str:
-    return "<br>".join(f"`{test.removeprefix('test_')}`" for test in claim.tests)
+    """The tests as sentences, which break in a narrow column."""
+    return "<br>".join(test.removeprefix("test_").replace("_", " ") for test in claim.tests)
 
 
 def _rows(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+import inbounds as ib
 from inbounds_studies import find
 from inbounds_studies.paper_000 import VARIANT_1, VARIANT_2
 from inbounds_studies.paper_000_data import groups, household_sizes
 from inbounds_studies.paper_001 import GEOMETRIC, RESPONSE
-from inbounds_studies.paper_003 import EM, UM
+from inbounds_studies.paper_003 import EM, GM, UM, WM, named
+from inbounds_studies.paper_003_data import RMSE, TARGETS, beyond, bits
 from inbounds_studies.paper_choices import DATA, ORDERS, source
 from raising import rejects
 
@@ -56,3 +58,38 @@ def test_even_bits_favour_the_fair_mechanism_and_guessing_is_never_best():
             assert row["best"] == EM
     assert EM not in table.where(measure="root mean square error", n=2).column("best")
     assert EM not in table.where(p=0.1).column("best")
+
+
+def test_for_skewed_bits_the_fair_mechanism_can_be_twice_as_bad_as_geometric():
+    """003, Figure 12, n = 8 and p = 0.1: more than d off, d = 0 to 3, EM over GM."""
+    prior = ib.priors.binomial(ib.count(8), "0.1")
+    worst = {}
+    for a in ("10/11", "2/3"):
+        made = named(8, ib.epsilon_from_alpha(a))
+        worst[a] = max(beyond(d).exact(made[EM], prior) / beyond(d).exact(made[GM], prior) for d in range(4))
+    assert worst["10/11"] == pytest.approx(1.30, abs=5e-3)
+    assert worst["2/3"] == pytest.approx(2.22, abs=5e-3)
+
+
+def test_even_bits_are_harder_for_geometric_and_weakly_honest_at_two_thirds():
+    """003, Figure 13, n = 8: root mean square error at p = 0.5 and p = 0.1; GM 2.374 and 2.263 at alpha 2/3."""
+    found = {}
+    for a in ("2/3", "10/11"):
+        made = named(8, ib.epsilon_from_alpha(a))
+        for name in (GM, WM, EM, UM):
+            found[a, name] = [RMSE.exact(made[name], ib.priors.binomial(ib.count(8), p)) for p in ("0.5", "0.1")]
+    assert found["2/3", GM] == pytest.approx([2.374, 2.263], abs=5e-4)
+    assert {key for key, (even, skewed) in found.items() if even > skewed} == {("2/3", GM), ("2/3", WM)}
+
+
+def test_from_alpha_0_9_on_fair_and_weakly_honest_hardly_differ_on_adult():
+    """003, section V-B: shares of wrong reports within 0.0082, groups of 2 to 16."""
+    apart = []
+    for a in ("0.9", "0.99"):
+        for n in (2, 8, 16):
+            made = named(n, ib.epsilon_from_alpha(a))
+            for target in TARGETS:
+                flags = bits(target)
+                prior = ib.priors.empirical(ib.count(n), flags[: len(flags) // n * n].reshape(-1, n).sum(axis=1))
+                apart.append(abs(made[EM].loss("zero-one", prior) - made[WM].loss("zero-one", prior)))
+    assert 0.005 < max(apart) < 0.0082

@@ -562,3 +562,22 @@ def test_nine_combinations_of_row_and_column_properties_differ():
         names = [name for name, wanted in zip((RH, RM, CH, CM), chosen, strict=True) if wanted]
         closures.add(frozenset().union(*(implied[name] for name in names)))
     assert len(closures) == 9
+
+
+def test_forbidding_zeros_lifts_unused_rows_above_the_least_value_near_their_diagonal():
+    """Section III: n = 5, absolute error, alpha 0.62, all entries at least 0.01: row 0 falls from 0.068 to 0.01."""
+    errors = np.abs(np.subtract.outer(np.arange(6.0), np.arange(6)))
+    A = edges_of_the_program(5, 0.62)
+    found = linprog(errors.ravel(), A, np.zeros(len(A)), columns_sum(5), np.ones(6), bounds=(0.01, 1), method="highs")
+    row = found.x.reshape(6, 6)[0]
+    assert row[0] == pytest.approx(0.068, abs=5e-4)
+    assert row[-2:] == pytest.approx([0.01, 0.01])
+    assert least_cost(5, 0.62, (), errors)[1][0].max() < 1e-9  # without the bound it is never reported
+
+
+def test_a_coin_above_one_half_is_private_and_has_all_properties():
+    for p in (Fraction(1, 2), Fraction(2, 3), Fraction(9, 10)):
+        flip = np.array([[p, 1 - p], [1 - p, p]], dtype=float)
+        made = ib.certify(flip, ib.count(1), ib.epsilon_from_alpha((1 - p) / p) if p > Fraction(1, 2) else "0.001")
+        assert all(has(made, name) for name in NAMES)
+        assert made.tight_epsilon() == pytest.approx(float(-np.log(float((1 - p) / p))), abs=1e-9)
