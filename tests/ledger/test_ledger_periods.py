@@ -140,7 +140,7 @@ def test_a_period_that_no_entry_opened_is_found(ledger, file):
     with sqlite3.connect(file) as raw:
         raw.execute("UPDATE people SET budget = budget + 1000000000, period = '2028'")
     raw.close()
-    with rejects(ib.LedgerError, about="add up"):
+    with rejects(ib.LedgerError, about="sum of its entries"):
         ledger.verify()
 
 

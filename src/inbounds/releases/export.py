@@ -302,7 +302,7 @@ def _exactness(record: ReleaseRecord, table: Any) -> Iterator[Line]:
     if plan["credible_level"] is not None:
         yield (
             f"The columns that end in _low and _high are the ends of an interval: it holds the true number with "
-            f"probability {plan['credible_level']}, to a reader who held all answers equally likely before, or as the "
+            f"probability {plan['credible_level']}, if all answers are equally likely beforehand, or as the "
             "lines below say.",
         )
     size = "group size" if plan["sizes"] == "public" else "largest size"

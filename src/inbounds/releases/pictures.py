@@ -106,7 +106,7 @@ def _describe_prior(record: ReleaseRecord, statistic: StatisticRecord) -> str:
     lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
     of_records = any(line["query"].get("kind") in (QUANTILE, JOINT) for line in lines)
     what = "values of a record" if of_records else "answers"
-    return f"to a reader who held all {what} equally likely before (or the plan's prior)"
+    return f"if all {what} are equally likely beforehand (or under the plan's prior)"
 
 
 def _range(record: ReleaseRecord, statistic: StatisticRecord) -> tuple[float, float]:

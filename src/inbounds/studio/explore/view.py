@@ -54,14 +54,14 @@ def cards(question: ExploreState, mechanism: Mechanism) -> list[tuple[str, str, 
     unit = "error" if question.loss == "absolute" else f"{loss.name} loss"
     unit = f"{unit} times the answer's weight" if question.aim == "worst" and prior is not None else unit
     return [
-        (f"{question.aim} {unit}", f"{aimed:.3g}", f"the best constant, given without looking: {constant:.3g}"),
+        (f"{question.aim} {unit}", f"{aimed:.3g}", f"error of the best constant: {constant:.3g}"),
         ("worst true answer", f"{mechanism.worst_loss(loss):.3g}", "expected loss where it is largest"),
         (
-            "tells the truth",
+            "right",
             format_percent(float(truth.mean())),
             f"{format_percent(float(truth.min()))} to {format_percent(float(truth.max()))}, by true answer",
         ),
-        ("after the best guess", f"{mechanism.bayes_loss(loss, prior):.3g}", "what a reader with this prior loses"),
+        ("after the best guess", f"{mechanism.bayes_loss(loss, prior):.3g}", "loss of a reader with this prior"),
         ("epsilon", format_decimal(mechanism.epsilon), f"tight: {mechanism.tight_epsilon():.6g}"),
     ]
 
