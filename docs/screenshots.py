@@ -71,9 +71,10 @@ def write_folder(folder: Path) -> None:
 
 def take(page: Page, name: str, top: str = "body", height: int = 860) -> None:
     """What is seen from an element on, in 128 colours."""
-    page.wait_for_load_state("networkidle")
-    page.wait_for_selector(".working", state="detached")
-    page.wait_for_timeout(400)
+    for _ in range(3):  # parts of a page ask for each other
+        page.wait_for_load_state("networkidle")
+        page.wait_for_selector(".working", state="detached")
+        page.wait_for_timeout(400)
     y = page.locator(top).first.bounding_box()["y"] + page.evaluate("scrollY")
     width = page.viewport_size["width"]
     shot = page.screenshot(full_page=True, clip={"x": 0, "y": max(0, y - 12), "width": width, "height": height})
