@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inbounds.errors import TooLarge
 from inbounds.sideinfo import cauchy, sensitivity
 from inbounds.sideinfo.cauchy import best_split, expected_loss, papers_split, snapped_cauchy, split
 from raising import rejects
@@ -18,6 +19,7 @@ STATISTICS = {
     "max": (max, sensitivity.maximum),
     "median": (lambda x: sorted(x)[(len(x) + 1) // 2 - 1], sensitivity.median),
     "mean": (lambda x: sum(x) / len(x), sensitivity.mean),
+    "total": (sum, sensitivity.total),
     "second": (lambda x: sorted(x)[min(1, len(x) - 1)], None),
 }
 
@@ -193,3 +195,37 @@ def test_it_is_for_studies_and_cannot_be_released():
     assert not hasattr(cauchy, "Mechanism")
     assert not any("sample" in name or "simulate" in name for name in dir(cauchy))
     assert isinstance(snapped_cauchy(sensitivity.mean([1], 0, 3), split(1, "0.5")), np.ndarray)
+
+
+@pytest.mark.parametrize("statistic", [lambda x: max(x) - min(x), lambda x: len(set(x))])
+def test_the_sensitivities_of_any_statistic_equal_brute_force(statistic):
+    every, apart = databases(3, 3)
+    answers = np.array([statistic(x) for x in every], dtype=float)
+    local = np.where(apart == 1, np.abs(answers[:, None] - answers[None, :]), 0).max(axis=1)
+    for j in range(0, len(every), 7):
+        found = sensitivity.any_statistic(every[j], statistic, 0, 3)
+        assert found.answer == answers[j]
+        assert float(found.globally) == local.max()
+        assert [float(found.within(k)) for k in range(4)] == [local[apart[j] <= k].max() for k in range(4)]
+        assert found.smooth("0.4") == pytest.approx((np.exp(-0.4 * apart[j]) * local).max(), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["median", "total"])
+def test_listing_every_database_gives_what_the_formula_gives(name):
+    for data in ([0, 1, 1, 3], [2, 2, 2, 2]):
+        listed, known = sensitivity.any_statistic(data, STATISTICS[name][0], 0, 3), at(name, data, 0, 3)
+        assert (listed.answer, listed.globally) == (known.answer, known.globally)
+        assert [listed.within(k) for k in range(6)] == [known.within(k) for k in range(6)]
+        assert listed.smooth("0.4") == known.smooth("0.4")
+
+
+def test_too_many_databases_are_refused_before_any_is_looked_at():
+    def never(_):
+        raise AssertionError
+
+    with pytest.raises(TooLarge):
+        sensitivity.any_statistic([0] * 30, never, 0, 30)
+
+
+def test_an_enumerated_sensitivity_does_not_show_its_database():
+    assert repr(sensitivity.any_statistic([1, 3], max, 0, 3)) == "EnumeratedSensitivity()"

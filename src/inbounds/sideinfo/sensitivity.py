@@ -14,60 +14,43 @@ density (`inbounds.sideinfo.cauchy`).
 """
 
 import math
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import combinations_with_replacement
 from typing import Literal
 
 import numpy as np
 
+from inbounds.errors import TooLarge
 from inbounds.exact import Ints, Number, to_fraction, to_int
 
+MOST_DATABASES = 1 << 15
+"""Databases, in any order of their records, that `any_statistic` looks at."""
 
-@dataclass(frozen=True)
-class Sensitivity:
-    """The sensitivities of one statistic at one database. The repr does not show the database.
 
-    statistic: "mean", or "order" for the `rank`-th smallest value. ordered: the data, sorted.
-    """
-
-    statistic: Literal["order", "mean"]
-    low: int
-    high: int
-    ordered: Ints = field(repr=False, compare=False)
-    rank: int = 1
+class Sensitivities(ABC):
+    """What the sensitivities of any statistic have in common; the number of records is `size`."""
 
     @property
-    def answer(self) -> Fraction:
-        """The true value of the statistic: not for publication."""
-        if self.statistic == "mean":
-            return Fraction(int(self.ordered.sum()), len(self.ordered))
-        return Fraction(int(self.ordered[self.rank - 1]))
+    @abstractmethod
+    def size(self) -> int:
+        """The number of records."""
 
     @property
+    @abstractmethod
     def globally(self) -> Fraction:
         """The most one person can move the statistic in any database (004 (1))."""
-        span = Fraction(self.high - self.low)
-        return span / len(self.ordered) if self.statistic == "mean" else span
+
+    @abstractmethod
+    def within(self, changes: int) -> Fraction:
+        """Return A_k: the largest local sensitivity of any database at most k changes away."""
 
     @property
     def locally(self) -> Fraction:
         """The most one person can move the statistic in this database (004 (2))."""
         return self.within(0)
-
-    def within(self, changes: int) -> Fraction:
-        """Return A_k: the largest local sensitivity of any database at most k changes away. Cost: O(k).
-
-        Order statistics: max over t = 0..k+1 of x[r+t] - x[r+t-k-1], with low before the data and high after them
-        (Nissim, Raskhodnikova, Smith 2007 for the median and the minimum; it holds for any rank r). Mean: the largest
-        distance of a value from the ends of the range, divided by n; after one change some value is at an end.
-        """
-        k = to_int(changes, "changes", 0)
-        if self.statistic == "mean":
-            reach = max(int(self.ordered[-1]) - self.low, self.high - int(self.ordered[0]))
-            return self.globally if k else Fraction(reach, len(self.ordered))
-        t = np.arange(k + 2)
-        return Fraction(int((self._at(self.rank + t) - self._at(self.rank + t - k - 1)).max()))
 
     def smooth(self, beta: Number) -> float:
         """Return S_beta: the smallest beta-smooth bound on the local sensitivity.
@@ -79,11 +62,60 @@ class Sensitivity:
         if not decay > 0:
             raise ValueError(f"beta must be positive, got {beta}")
         largest, global_value = 0.0, float(self.globally)
-        for k in range(len(self.ordered) + 1):
+        for k in range(self.size + 1):
             if global_value * math.exp(-decay * k) <= largest:
                 break
             largest = max(largest, math.exp(-decay * k) * float(self.within(k)))
         return largest
+
+
+@dataclass(frozen=True)
+class Sensitivity(Sensitivities):
+    """The sensitivities of one statistic at one database. The repr does not show the database.
+
+    statistic: "mean", "total", or "order" for the `rank`-th smallest value. ordered: the data, sorted.
+    """
+
+    statistic: Literal["order", "mean", "total"]
+    low: int
+    high: int
+    ordered: Ints = field(repr=False, compare=False)
+    rank: int = 1
+
+    @property
+    def size(self) -> int:
+        return len(self.ordered)
+
+    @property
+    def answer(self) -> Fraction:
+        """The true value of the statistic: not for publication."""
+        if self.statistic == "order":
+            return Fraction(int(self.ordered[self.rank - 1]))
+        return Fraction(int(self.ordered.sum()), self._shares)
+
+    @property
+    def globally(self) -> Fraction:
+        """The most one person can move the statistic in any database (004 (1))."""
+        return Fraction(self.high - self.low, self._shares)
+
+    @property
+    def _shares(self) -> int:
+        """What a change of one record is divided by."""
+        return len(self.ordered) if self.statistic == "mean" else 1
+
+    def within(self, changes: int) -> Fraction:
+        """Return A_k: the largest local sensitivity of any database at most k changes away. Cost: O(k).
+
+        Order statistics: max over t = 0..k+1 of x[r+t] - x[r+t-k-1], with low before the data and high after them
+        (Nissim, Raskhodnikova, Smith 2007 for the median and the minimum; it holds for any rank r). Total: the largest
+        distance of a value from the ends of the range; after one change some value is at an end. Mean: that over n.
+        """
+        k = to_int(changes, "changes", 0)
+        if self.statistic != "order":
+            reach = max(int(self.ordered[-1]) - self.low, self.high - int(self.ordered[0]))
+            return self.globally if k else Fraction(reach, self._shares)
+        t = np.arange(k + 2)
+        return Fraction(int((self._at(self.rank + t) - self._at(self.rank + t - k - 1)).max()))
 
     def _at(self, positions: Ints) -> Ints:
         """Return the sorted data at 1-based positions; low before them, high after."""
@@ -130,6 +162,68 @@ def order_statistic(data: Iterable[int], rank: int, low: int, high: int) -> Sens
 def mean(data: Iterable[int], low: int, high: int) -> Sensitivity:
     """Return the sensitivities of the mean."""
     return Sensitivity("mean", int(low), int(high), _sorted(data, low, high))
+
+
+def total(data: Iterable[int], low: int, high: int) -> Sensitivity:
+    """Return the sensitivities of the sum; with values 0 and 1 it is a count.
+
+    >>> votes = total([0, 1, 1, 0, 1], 0, 1)
+    >>> votes.answer, votes.locally, votes.smooth(1)
+    (Fraction(3, 1), Fraction(1, 1), 1.0)
+    """
+    return Sensitivity("total", int(low), int(high), _sorted(data, low, high))
+
+
+@dataclass(frozen=True)
+class EnumeratedSensitivity(Sensitivities):
+    """The sensitivities of any statistic at one database, from a list of all databases. The repr shows neither."""
+
+    answer: Fraction = field(repr=False, compare=False)
+    largest: tuple[Fraction, ...] = field(repr=False, compare=False)
+    """A_k for k = 0, 1, …, the number of records."""
+
+    @property
+    def size(self) -> int:
+        return len(self.largest) - 1
+
+    @property
+    def globally(self) -> Fraction:
+        return self.largest[-1]
+
+    def within(self, changes: int) -> Fraction:
+        return self.largest[min(to_int(changes, "changes", 0), self.size)]
+
+
+def any_statistic(
+    data: Iterable[int], statistic: Callable[[tuple[int, ...]], Number], low: int, high: int
+) -> EnumeratedSensitivity:
+    """Return the sensitivities of any statistic that does not look at the order of the records.
+
+    statistic: a function of the sorted values, such as `lambda x: len(set(x))`. Every database of as many records is
+    listed: (n + high - low choose n) of them, at most 2^15, each with its neighbours.
+
+    >>> distinct = any_statistic([2, 2, 3, 3], lambda x: len(set(x)), 0, 5)
+    >>> distinct.answer, distinct.locally, distinct.within(1), round(distinct.smooth(1), 3)
+    (Fraction(2, 1), Fraction(1, 1), Fraction(1, 1), 1.0)
+    """
+    start = tuple(_sorted(data, low, high).tolist())
+    values = range(int(low), int(high) + 1)
+    if math.comb(len(start) + len(values) - 1, len(start)) > MOST_DATABASES:
+        raise TooLarge("data must have fewer records or values to list every database; use a statistic with a formula")
+    worth = {x: to_fraction(statistic(x), "statistic") for x in combinations_with_replacement(values, len(start))}
+    moved = {x: max(abs(worth[y] - worth[x]) for y in _neighbours(x, values)) for x in worth}
+    found, reached, edge = [moved[start]], {start}, {start}
+    for _ in start:
+        edge = {y for x in edge for y in _neighbours(x, values)} - reached
+        reached |= edge
+        found.append(max([found[-1], *(moved[x] for x in edge)]))
+    return EnumeratedSensitivity(worth[start], tuple(found))
+
+
+def _neighbours(database: tuple[int, ...], values: range) -> set[tuple[int, ...]]:
+    """Return the databases in which one record has any value, the database itself included."""
+    rests = {database[:k] + database[k + 1 :] for k in range(len(database))}
+    return {tuple(sorted((*rest, value))) for rest in rests for value in values}
 
 
 def _sorted(data: Iterable[int], low: int, high: int) -> Ints:
