@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 
 import inbounds as ib
-from inbounds.releases.export import decimals_worth, list_columns
+from inbounds.releases.export import decimals_worth, encode_export, list_columns
 from inbounds.releases.pipeline import release
 from inbounds.releases.row_order import sort_rows
+from inbounds.releases.verify import load_release
 from raising import rejects
 
 openpyxl = pytest.importorskip("openpyxl")
@@ -159,6 +160,16 @@ def test_sdmx_names_the_whole_of_a_level_and_the_edition(nested, tmp_path):
     head, first, *_ = rows_of(done.export(tmp_path / "t.sdmx.csv", structure="A.B:C(1)").read_bytes())
     line = dict(zip(head, first, strict=True))
     assert (line["region"], line["school"], line["TIME_PERIOD"]) == ("North", "_T", "2026")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".parquet"])
+def test_an_export_is_the_same_from_the_files_of_a_release(tmp_path, suffix):
+    keys = [["North", "a"], ["South", "c"], ["North", "b"], ["South", "d"]]
+    content = {**NESTED, "groups": {**NESTED["groups"], "keys": keys}, "statistics": [{"count": "x > 4"}]}
+    done = release(content, FRAME, cache=tmp_path, output=tmp_path / f"t{suffix}")
+    record, table = load_release(tmp_path / f"t{suffix}.release.json")
+    written = encode_export(record, table, tmp_path / "again.sdmx.csv", structure="A.B:C(1)")
+    assert written == done.export(tmp_path / "t.sdmx.csv", structure="A.B:C(1)").read_bytes()
 
 
 # --- what is refused --------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from inbounds.errors import PassportError
 from inbounds.files import RELEASE, Document, FileFormat, FileLike
 from inbounds.files.bounded import parse_json, read_text
 from inbounds.optional import import_optional
-from inbounds.plan.plan import CHANGE, PERSON
+from inbounds.plan.plan import CHANGE, LEVEL, PERSON
 from inbounds.releases.report import page
 from inbounds.releases.write import escape_formula, unescape_formula
 from inbounds.schema.record_types import ReleaseRecord
@@ -98,10 +98,22 @@ def load_released_table(record: ReleaseRecord, path: Path) -> Any:
         ),
     )
     table = table.rename_columns([unescape_formula(name) for name in table.column_names])
+    shown = _named_in_rows(record, table)
     for name in by:
-        keys = types.array([unescape_formula(key) for key in table[name].to_pylist()], types.string())
+        texts = zip(table[name].to_pylist(), shown[name], strict=True)
+        keys = types.array([unescape_formula(key) if named else None for key, named in texts], types.string())
         table = table.set_column(table.column_names.index(name), name, keys)
     return table
+
+
+def _named_in_rows(record: ReleaseRecord, table: Any) -> dict[str, list[bool]]:
+    """Return for each column that names a group whether a row has a name in it; rows above the groups have not all."""
+    by, hierarchy = record["plan"]["by"], record["plan"].get("hierarchy")
+    if hierarchy is None:
+        return {name: [True] * table.num_rows for name in by}
+    levels = hierarchy["levels"]
+    depths = [levels.index(level) for level in table[LEVEL].to_pylist()]
+    return {name: [levels.index(name) <= depth for depth in depths] for name in by}
 
 
 # --- several releases about the same people: what their records promise together, by adding up ---------------
