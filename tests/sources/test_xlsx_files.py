@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
+from inbounds.plan.draft import draft_plan
 from inbounds.schema.errors import SourceError
 from inbounds.sources import xlsx_files
 from inbounds.sources.open import Source
@@ -100,6 +101,17 @@ def test_records_lie_below_the_declared_row_of_names_and_empty_rows_are_none(tmp
     assert read(path, header_row=3) == {"School name": ["North", None], "n": ["1", "2"]}
     with raises_at(SourceError, ("source", "header_row")):
         read(path, header_row=2)
+
+
+def test_a_draft_is_not_made_of_the_title_of_a_sheet(tmp_path):
+    rows = (
+        f'<row r="1">{text_cell("A1", "A title")}</row>'
+        f'<row r="3">{text_cell("A3", "School")}{text_cell("B3", "n")}</row>'
+    )
+    path = str(write_workbook(tmp_path / "t.xlsx", {"S": rows}))
+    with raises_at(SourceError, ("source", "header_row")):
+        draft_plan(Source(path=path), tmp_path / "plan.toml")
+    assert "header_row = 3" in draft_plan(Source(path=path, header_row=3), tmp_path / "plan.toml")
 
 
 def test_one_of_several_sheets_must_be_named(tmp_path):

@@ -156,6 +156,7 @@ _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 def draft_plan(source: Source, plan: Path) -> str:
     """Write the text of a commented plan for a source. plan: the file that the text is meant for."""
     types = read_schema(source)
+    _check_title(source, types)
     described = {c.name: c for c in survey_files.describe_columns(source)} if source.kind in SURVEYS else {}
     group_column, id_column = guess_group_column(types), guess_id_column(types)
     nested = guess_levels(types, group_column)
@@ -245,14 +246,16 @@ def _own_fields(statistic: type[Statistic]) -> dict[str, Any]:
 # --- guesses from column names, for the author to confirm --------------------------------------------------
 
 PLACES = (
-    "country", "state", "region", "area", "zone", "county", "district", "city", "town", "school", "hospital", "clinic",
+    "country", "state", "province", "region", "area", "zone", "county", "district", "municipality", "city", "town",
+    "sector", "industry", "school", "hospital", "clinic",
     "site", "department", "branch", "unit", "ward", "team", "class",
 )  # fmt: skip
 """Words in names of columns that name places and units, the larger first."""
 
 GROUPING = (
     "school", "class", "region", "district", "county", "state", "country", "city", "town", "department", "ward",
-    "hospital", "clinic", "site", "unit", "team", "branch", "group", "area", "zone", "sex", "gender", "year", "month",
+    "hospital", "clinic", "site", "unit", "team", "branch", "sector", "industry", "province", "municipality", "group",
+    "area", "zone", "sex", "gender", "year", "month",
 )  # fmt: skip
 """Words in names of columns that name groups, the likelier first."""
 
@@ -385,6 +388,17 @@ def _check_header(names: list[str]) -> None:
             "number, a date, an answer such as yes); does the file begin with a header line? if it does, use words "
             "for names, or write the plan by hand",
             ("source", "path"),
+        )
+
+
+def _check_title(source: Source, types: dict[str, str]) -> None:
+    """Raise SourceError for a sheet whose first row has one name: most often the title of the sheet."""
+    if source.kind == "xlsx" and source.header_row == 1 and len(types) == 1:
+        raise SourceError(
+            f"has one column name only in row 1, {next(iter(types))!r}; if that is a title, give --header-row with the "
+            "number of the row that has the column names (header_row under [source] of a plan); if the sheet has only "
+            "one column, write the plan by hand",
+            ("source", "header_row"),
         )
 
 

@@ -170,6 +170,8 @@ def number_codes(codes: Any) -> tuple[CodeRange, ...]:
             raise PlanError('must be a list of numbers, such as [-9, "-99 to -90"]')
         ranges = []
         for code in codes:
+            if isinstance(code, str) and not any(letter.isdigit() for letter in code):
+                raise PlanError(f"must be numbers: a text such as {code!r} is no number, and missing without a code")
             ends = code.split(" to ") if isinstance(code, str) else [code]
             low, high = exact.to_fraction(ends[0], "each"), exact.to_fraction(ends[-1], "each")
             if len(ends) > 2 or not low <= high:
