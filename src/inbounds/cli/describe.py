@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from inbounds.cli.app import TABLES, AsJson, app, out
+from inbounds.cli.inputs import find_record
 from inbounds.cli.outputs import OutputKind, Overwrite, check_target, out_option
 from inbounds.files import LoadedFile, write_text
 from inbounds.files.open_files import read_start
@@ -17,7 +18,7 @@ CHECKLIST = OutputKind("checklist", lambda path: read_start(path, 11) == b"# Che
 
 @app.command(rich_help_panel=TABLES)
 def describe(
-    record: Annotated[Path, typer.Argument(help="A release record, TABLE.release.json.")],
+    record: Annotated[Path, typer.Argument(help="A released table, or its record TABLE.release.json beside it.")],
     entry: Annotated[Path | None, out_option("Write the registry entry here (.yaml), instead of printing it.")] = None,
     checklist: Annotated[Path | None, typer.Option(help="Write a checklist by NIST SP 800-226 here (.md).")] = None,
     overwrite: Overwrite = False,
@@ -28,11 +29,12 @@ def describe(
     The entry has the fields of the Differential Privacy Deployments Registry (arXiv 2509.13509). What only people know
     is marked TO COMPLETE.
 
-    Example: [bold]inbounds describe released.csv.release.json --out entry.yaml --checklist checklist.md[/]
+    Example: [bold]inbounds describe released.csv --out entry.yaml --checklist checklist.md[/]
     """
     from inbounds.releases.describe import TO_COMPLETE, build_registry_entry, format_checklist, format_yaml
     from inbounds.releases.verify import load_record
 
+    record = find_record(record)
     targets = ((entry, ENTRY, "--out"), (checklist, CHECKLIST, "--checklist"))
     for target, kind, option in targets:
         if target is not None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from inbounds.cli.app import TABLES, AsJson, app, out
+from inbounds.cli.inputs import find_record
 from inbounds.cli.outputs import OutputKind, Overwrite, check_target, out_option
 from inbounds.files import LoadedFile, with_file_name
 from inbounds.files.open_files import read_start
@@ -14,7 +15,7 @@ from inbounds.files.open_files import read_start
 
 @app.command(rich_help_panel=TABLES)
 def export(
-    record: Annotated[Path, typer.Argument(help="A release record, TABLE.release.json, with its table beside it.")],
+    record: Annotated[Path, typer.Argument(help="A released table, or its record TABLE.release.json beside it.")],
     target: Annotated[Path, out_option("Where to write: .xlsx, .sdmx.csv, .csv, or .html for a page for the public.")],
     bom: Annotated[
         bool, typer.Option("--bom", help="Begin a .csv file with a byte order mark, as some spreadsheets need it.")
@@ -37,14 +38,15 @@ def export(
 
     The table is checked first, and stays as it is. Rows of a hierarchy are sorted, each part after its whole.
 
-    Example: [bold]inbounds export released.csv.release.json --out released.xlsx[/]
+    Example: [bold]inbounds export released.csv --out released.xlsx[/]
 
-    Example: [bold]inbounds export released.csv.release.json --out released.html[/]
+    Example: [bold]inbounds export released.csv --out released.html[/]
     """
     from inbounds.plan.load import load_plan
     from inbounds.releases.export import encode_export
     from inbounds.releases.verify import load_release
 
+    record = find_record(record)
     loaded = LoadedFile.load(record)
     content, table = load_release(loaded)
     words = None if about is None else load_plan(about).about

@@ -35,6 +35,12 @@ Passports = Annotated[
 ]
 
 
+def find_record(path: Path) -> Path:
+    """Return the record beside a released table, or the path itself if it is no such table."""
+    record = Path(f"{path}.release.json")
+    return record if record.is_file() else path
+
+
 def load_input_mechanism(
     file: LoadedFile, statistic: str | None, size: int | None, folder: Path | None
 ) -> AnyMechanism:

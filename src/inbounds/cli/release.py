@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Sequence
@@ -418,6 +419,9 @@ def print_release(done: "Release", report: Path | None, passports: Path | None, 
     for name, place in places.items():
         if place is not None:
             out.print(f"{name:{width}}  [bold]{escape(str(place))}[/]")
+    if done.path is not None and done.path.suffix.lower() == ".csv":
+        page = escape(shlex.join(["inbounds", "export", str(done.path), "--out", str(done.path.with_suffix(".html"))]))
+        out.print(f"{'page':{width}}  {page}  [dim]for the public, or .xlsx[/]")
     _print_spending(done)
 
 
