@@ -153,13 +153,13 @@ PARTS = {
         "verified.",
         "The disk decides: on one that says it has written what it has not, both are faster and neither is safe. A "
         "charge does more than an insert (it looks for the key, adds to the budget's total, hashes the chain), and "
-        "waits for the disk just once: the faster the disk, the more of a charge is that work.",
+        "waits for the disk three times.",
         ((OURS,), (f"{OURS}, verifying",)),
         ("one charge on one connection, durable",),
     ),
     "curator": Part(
         "The curator",
-        "Questions over HTTP that nobody asked before, with kept designs, beside DuckDB's own query without privacy "
+        "New questions over HTTP, with stored designs, beside DuckDB's own query without privacy "
         "and the ledger's charge alone; and what the time of a response tells about one person.",
         "The curator, its clients and the disk share the machine. A new answer leaves a quarter of a second "
         "after its evaluation began, as declared here, and every answer at the next tick of 20 ms, so that its time "
