@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from inbounds.catalog.laplace import NORMALIZED
 from inbounds.catalog.scales import NOTIONS, Notion, find_scale, smallest_scale
 from inbounds.errors import TooLarge, check_kind
 from inbounds.exact import Floats, Ints, Number, to_epsilon, to_fraction, to_int
+from inbounds.losses import Prior, to_prior
 from inbounds.mechanism import Mechanism, Origin, certify_formula
 from inbounds.mechanism.audit import find_worst_ratio
 from inbounds.mechanism.limits import MATRIX_LIMIT
@@ -95,6 +96,40 @@ class FineLaplace:
     def simulate(self, values: Any, rng: np.random.Generator) -> Any:
         """Draw outputs as `sample`, from a seeded generator: for studies and tests, never for a release."""
         return self._as_floats(self._draw(values, seeded_entropy(rng)))
+
+    def loss_per_answer(self, loss: Literal["absolute", "squared"] = "absolute") -> Floats:
+        """Return the expected error, or squared error, of a report under every answer; cost: nodes · answers.
+
+        A move never passes a node, so it changes no absolute error on average but at the answer itself, and at the ends
+        of spans, where it is turned inwards.
+        """
+        if loss not in ("absolute", "squared"):
+            raise ValueError(f"loss must be 'absolute' or 'squared', got {loss!r}")
+        query, (size, square) = self.nodes.query.as_range_query, self._move_moments
+        apart, inwards = catchments(query, self._grid.floats()), self._inwards[:, None]
+        if loss == "absolute":
+            costs = np.where(apart == 0, size, np.abs(apart) + np.sign(apart) * inwards * size)
+        else:
+            costs = apart**2 + 2 * apart * inwards * size + square
+        return np.asarray((self.nodes.matrix * costs).sum(axis=0))
+
+    def loss(self, loss: Literal["absolute", "squared"] = "absolute", prior: Prior = None) -> float:
+        """Return the expected error, or squared error, under a prior of the answers; uniform by default."""
+        return float(self.loss_per_answer(loss) @ to_prior(prior, self.nodes.query.as_range_query))
+
+    @cached_property
+    def _move_moments(self) -> tuple[float, float]:
+        """The mean size of a move and its mean square.
+
+        A level doubles a move and adds a step. That changes the size on average only where the move was 0 before, and
+        0 remains only where every step was 0.
+        """
+        unit, still = self._grid.unit, Fraction(1)
+        size = square = Fraction(0)
+        for level, weight in enumerate(self.step_weights, start=1):
+            step, chance = unit / (1 << level), Fraction(2 * weight, TOTAL)
+            size, square, still = size + still * chance * step, square + chance * step**2, still * (1 - chance)
+        return float(size), float(square)
 
     def probabilities(self, answer: Number) -> dict[Fraction, Fraction]:
         """Return the exact chance of every possible output under one answer. Cost: nodes · 2^levels.
