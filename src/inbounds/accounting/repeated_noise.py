@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from inbounds.accounting.compose import compose
 from inbounds.accounting.pairs import ENTRIES
@@ -91,6 +90,8 @@ def noise_for_uses(
     if not 0 < d < 1:
         raise ValueError(f"delta must be above 0 and below 1, got {delta}")
     search = _Search(query, times, e, d, _table_of(query, loss), adaptive)
+    from scipy.optimize import minimize_scalar  # only here: composition needs no scipy
+
     found = minimize_scalar(search.error_of, bounds=(1.0, 2.0), method="bounded", options={"xatol": 0.01})
     shape = min((1.0, 2.0, float(found.x)), key=search.error_of)
     return search.certify(shape)
