@@ -12,7 +12,7 @@ Cost: O(leaves · classes · width · log), in portions of parents, so that memo
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from inbounds.adjust.windows import (
     fold_children,
     normalize_mass,
     place_windows,
-    scale_to_max,
     unfold_children,
 )
 from inbounds.exact import Floats, Ints
@@ -90,11 +89,13 @@ def posterior(tree: Tree, reports: Sequence[LevelReports], prior: Prior) -> list
     Raises `OutOfWindow` if reports and prior contradict each other beyond float range.
     """
     leaves = _Leaves.from_tree(tree, reports, prior)
-    sums = [leaves.sum_portion(portion) for portion in leaves.portions()]
-    message, tilt = _join_messages(sums), np.concatenate([portion.tilt for portion in sums])
+    if tree.depth == 2:
+        return _two_levels(leaves, reports[1])
+    sums = [replace(leaves.sum_portion(portion), work=None) for portion in leaves.portions()]
+    message, tilt = _join_messages([one.mixed for one in sums]), np.concatenate([one.tilt for one in sums])
     up, tapes = [], []
     for level in range(1, tree.depth):
-        likelihood = _likelihood(reports[level], tree.sizes[level], message, tilt if level == 1 else 0.0)
+        likelihood = _likelihood(reports[level], slice(None), tree.sizes[level], message, tilt if level == 1 else 0.0)
         product = message.mass * likelihood
         if not (product.sum(axis=-1) > 0).all():
             raise OutOfWindow
@@ -115,18 +116,34 @@ def posterior(tree: Tree, reports: Sequence[LevelReports], prior: Prior) -> list
             down = place_windows(
                 unfold_children(outgoing, tape), inner.low - up[level - 2][0].low, up[level - 2][0].width
             )
-    low, width = leaves.low, leaves.width
-    mass = np.empty((len(low), width))
-    for leaf_sums, portion in zip(sums, leaves.portions(), strict=True):
-        leaves.fill_marginals(portion, leaf_sums, message, outgoing, mass)
-    return [Marginals(low, mass), *reversed(marginals)]
+    mass = np.empty((len(leaves.low), leaves.width))
+    for leaf_sums, (parents, own) in zip(sums, leaves.portions(), strict=True):
+        mass[own] = leaves.marginals((parents, own), leaf_sums, message.low[parents], outgoing[parents])
+    return [Marginals(leaves.low, mass), *reversed(marginals)]
 
 
-def _likelihood(reports: LevelReports, sizes: Ints, message: Message, tilt: Floats | float) -> Floats:
+def _two_levels(leaves: "_Leaves", reports: LevelReports) -> list[Marginals]:
+    """Compute the marginals of leaves and their parents where nothing is above: up and down one portion at a time."""
+    mass, roots = np.empty((len(leaves.low), leaves.width)), list[Message]()
+    for parents, own in leaves.portions():
+        leaf_sums = leaves.sum_portion((parents, own))
+        message = leaf_sums.mixed
+        likelihood = _likelihood(reports, parents, leaves.tree.sizes[1][parents], message, leaf_sums.tilt)
+        product = message.mass * likelihood
+        if not (product.sum(axis=-1) > 0).all():
+            raise OutOfWindow
+        down, root = _cut_message(np.ones_like(message.mass), product)
+        roots.append(replace(message, mass=root))
+        mass[own] = leaves.marginals((parents, own), leaf_sums, message.low, down * likelihood)
+    joined = _join_messages(roots)
+    return [Marginals(leaves.low, mass), Marginals(joined.low[:, 0], joined.mass[:, 0])]
+
+
+def _likelihood(reports: LevelReports, nodes: slice, sizes: Ints, message: Message, tilt: Floats | float) -> Floats:
     """Compute exp(log Pr[y | x] - tilt·x) on the windows, scaled so that the largest of each node is one."""
     low, width = message.low[:, 0], message.width
     x = low[:, None] + np.arange(width)
-    log = reports.log_likelihood(slice(None), low, width) - np.reshape(tilt, (-1, 1)) * (x - low[:, None])
+    log = reports.log_likelihood(nodes, low, width) - np.reshape(tilt, (-1, 1)) * (x - low[:, None])
     log = np.where(x <= sizes[:, None], log, -np.inf)
     top = log.max(axis=1, keepdims=True)
     return np.asarray(np.exp(log - np.where(np.isfinite(top), top, 0.0)))[:, None, :]
@@ -135,7 +152,7 @@ def _likelihood(reports: LevelReports, sizes: Ints, message: Message, tilt: Floa
 def _cut_message(down: Floats, up: Floats) -> tuple[Floats, Floats]:
     """Set a message to zero where the marginal has no mass, so that transforms do not mix scales; return both."""
     mass = normalize_mass(up * down)
-    return scale_to_max(np.where(mass > TOLERANCE / mass.shape[-1], down, 0.0)), mass
+    return normalize_mass(np.where(mass > TOLERANCE / mass.shape[-1], down, 0.0)), mass
 
 
 def leaf_window(values: int, leaves: LevelReports) -> int:
@@ -145,11 +162,15 @@ def leaf_window(values: int, leaves: LevelReports) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _LeafSums:
-    """The distribution of the sum over the leaves of each parent of a portion, and the weights of its classes."""
+    """The distribution of the sum over the leaves of each parent of a portion, and the weights of its classes.
+
+    work: what it was computed from, which takes much memory: the leaves, the sums by class, and how they were folded.
+    """
 
     mixed: Message
     weights: Floats
     tilt: Floats
+    work: tuple[Floats, Message, list[Fold]] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,13 +251,13 @@ class _Leaves:
         tilt = self._tilts(*portion, leaf_masses, weights)
         if tilt.any():
             leaf_masses, weights = self._tilted_leaves(*portion, tilt)
-        by_class, _ = self._fold(portion, leaf_masses)
+        by_class, tape = self._fold(portion, leaf_masses)
         begin = by_class.low.min(axis=1)
         width = int((by_class.low.max(axis=1) - begin).max()) + by_class.width
         wide = place_windows(by_class.mass, by_class.low - begin[:, None], width)
         mixture = np.einsum("gk,gks->gs", weights, wide)[:, None, :]
         mixed = Message(begin[:, None], mixture, np.full(len(mixture), width - 1))
-        return _LeafSums(mixed, weights, tilt)
+        return _LeafSums(mixed, weights, tilt, (leaf_masses, by_class, tape))
 
     def _fold(self, portion: tuple[slice, Ints], leaf_masses: Floats) -> tuple[Message, list[Fold]]:
         """Compute the distribution of the sum over the leaves of each parent, by class."""
@@ -245,28 +266,29 @@ class _Leaves:
         last = np.minimum(self.tree.sizes[0][leaves] - self.low[leaves], self.width - 1)
         return fold_children(Message(low, leaf_masses, last), self.tree.children[0][parents])
 
-    def fill_marginals(
-        self, portion: tuple[slice, Ints], leaf_sums: _LeafSums, message: Message, outgoing: Floats, mass: Floats
-    ) -> None:
-        """Write the marginals of the portion's leaves into `mass`, from the message `outgoing` at their parents."""
+    def marginals(self, portion: tuple[slice, Ints], leaf_sums: _LeafSums, low: Ints, outgoing: Floats) -> Floats:
+        """Compute the marginals of the portion's leaves from the message `outgoing` at their parents, from `low` on."""
         parents, leaves = portion
-        leaf_masses, _ = self._tilted_leaves(parents, leaves, leaf_sums.tilt)
-        by_class, tape = self._fold(portion, leaf_masses)
-        begin = by_class.low - message.low[parents]
+        if leaf_sums.work is None:
+            leaf_masses, _ = self._tilted_leaves(parents, leaves, leaf_sums.tilt)
+            by_class, tape = self._fold(portion, leaf_masses)
+        else:
+            leaf_masses, by_class, tape = leaf_sums.work
+        begin = by_class.low - low
         place = begin[..., None] + np.arange(by_class.width)
-        inside = (place >= 0) & (place < message.width)
+        inside = (place >= 0) & (place < outgoing.shape[-1])
         incoming = np.take_along_axis(
-            np.broadcast_to(outgoing[parents], (*begin.shape, message.width)),
-            np.clip(place, 0, message.width - 1),
+            np.broadcast_to(outgoing, (*begin.shape, outgoing.shape[-1])),
+            np.clip(place, 0, outgoing.shape[-1] - 1),
             axis=-1,
         )
         incoming = np.where(inside, incoming, 0.0)
         classes = leaf_sums.weights * np.einsum("gks,gks->gk", by_class.mass, incoming)
         classes /= classes.sum(axis=1, keepdims=True)
         parent = self.tree.parents[0][leaves] - parents.start
-        leaf_masses *= unfold_children(incoming, tape)
+        leaf_masses = leaf_masses * unfold_children(incoming, tape)
         chances = classes[parent] / np.maximum(leaf_masses.sum(axis=-1), 1e-300)
-        mass[leaves] = normalize_mass(np.einsum("nk,nkx->nx", chances, leaf_masses))
+        return normalize_mass(np.einsum("nk,nkx->nx", chances, leaf_masses))
 
 
 def _pair_leaves(tree: Tree) -> Ints:
@@ -294,9 +316,9 @@ def _solve_tilts(leaf: Floats, parent: Ints, target: Floats, far_off: Flags, ste
     return np.asarray((low + high) / 2)
 
 
-def _join_messages(parts: list[_LeafSums]) -> Message:
+def _join_messages(parts: list[Message]) -> Message:
     """Join the messages of all portions on windows of one width."""
-    width = max(part.mixed.width for part in parts)
-    mass = [np.pad(part.mixed.mass, ((0, 0), (0, 0), (0, width - part.mixed.width))) for part in parts]
-    low, last = (np.concatenate([getattr(part.mixed, name) for part in parts]) for name in ("low", "last"))
+    width = max(part.width for part in parts)
+    mass = [np.pad(part.mass, ((0, 0), (0, 0), (0, width - part.width))) for part in parts]
+    low, last = (np.concatenate([getattr(part, name) for part in parts]) for name in ("low", "last"))
     return Message(low, np.concatenate(mass), last)

@@ -125,14 +125,14 @@ def _evidence_by_halves(distinct: "_DistinctReports", rates: Floats, sums: Level
             evidence[shape] = half.log_evidence_of_leaves(moments)
         of_sums[shape] = distinct.log_evidence_of_sums(moments, sums)
     every: Evidence = {shape: of_halves[0][shape] + of_halves[1][shape] for shape in of_sums}
-    gain = 0.0
+    gain = -2 * _total(every)
     for fitted, before, held_out in zip(halves, of_halves, halves[::-1], strict=True):
         kinds = fitted.kinds()
         moments = distinct.moments(rates, kinds, 0)
         log_evidence = fitted.log_evidence_of_leaves(moments)
         both = log_evidence + held_out.log_evidence_of_leaves(moments)
         gain += _total({kinds: both}) - _total({kinds: log_evidence})
-        gain -= _total(every) - _total(before)
+        gain += _total(before)
     if gain <= 0:
         return {shape: every[shape] + of_sums[shape] for shape in every}
     kinds = distinct.kinds()
@@ -146,7 +146,8 @@ def _total(evidence: Mapping[Any, Floats]) -> float:
 
 def _parent_log_mean(log: Floats) -> Floats:
     """Compute log mean exp over rates: the log probability of each parent's reports."""
-    return np.asarray(logsumexp(log, axis=1) - np.log(log.shape[1]))
+    top = log.max(axis=1)
+    return np.asarray(top + np.log(np.exp(log - top[:, None]).mean(axis=1)))
 
 
 def _shares(evidence: Evidence) -> dict[Shape, float]:

@@ -52,8 +52,13 @@ class Fold:
 def normalize_mass(mass: Floats) -> Floats:
     """Scale rows to sum to one, without negative rounding errors."""
     mass = np.maximum(mass, 0.0)
-    mass /= np.maximum(mass.sum(axis=-1, keepdims=True), 1e-300)
+    mass /= np.maximum(_row_sums(mass), 1e-300)
     return np.asarray(mass)
+
+
+def _row_sums(rows: Floats) -> Floats:
+    """Sum along the last axis, and keep it; a product is much faster than a sum where rows are short."""
+    return np.asarray(rows @ np.ones((rows.shape[-1], 1)))
 
 
 def crop_window(mass: Floats, low: Ints) -> Message:
@@ -125,10 +130,5 @@ def unfold_children(down: Floats, tape: list[Fold]) -> Floats:
         new *= (np.arange(width) <= fold.folded.last[:, None])[:, None, :]  # behind it the transform is cyclic
         if len(fold.added):
             new = np.delete(new, fold.added, axis=0)
-        down = scale_to_max(np.maximum(new, 0.0))
+        down = normalize_mass(new)
     return down
-
-
-def scale_to_max(message: Floats) -> Floats:
-    """Scale rows so that the largest entry is one."""
-    return np.asarray(message / np.maximum(message.max(axis=-1, keepdims=True), 1e-300))
