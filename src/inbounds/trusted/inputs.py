@@ -43,8 +43,8 @@ _TABLES = {
     *(("pyarrow", "Table"), ("pyarrow", "RecordBatch"), ("pandas", "DataFrame")),
     *(("polars", "DataFrame"), ("polars", "LazyFrame")),
 }
-_PLAIN: dict[frozenset[type], type[np.generic]] = {frozenset({int}): np.int64, frozenset({float}): np.float64}
-"""The dtype of a list whose values all have one of these types."""
+_PLAIN: dict[type, type[np.generic]] = {int: np.int64, float: np.float64}
+"""The dtype of a list whose values all have the same one of these types."""
 
 _ARROW_FLOATS: dict[str, type[np.floating[Any]]] = {"float": np.float32, "halffloat": np.float16}
 
@@ -116,7 +116,10 @@ def _objects(answers: Any) -> NDArray[Any]:
 
     A plain list of ints or of floats becomes the array that `_narrow` makes of its objects, without them.
     """
-    plain = _PLAIN.get(frozenset(map(type, answers))) if type(answers) in (list, tuple) else None
+    kind = type(answers[0]) if type(answers) in (list, tuple) and answers else object
+    plain = _PLAIN.get(kind)
+    if plain is not None and operator.countOf(map(type, answers), kind) < len(answers):
+        plain = None
     fitting = None if plain is None else _attempt(partial(np.array, dtype=plain), answers)
     return _narrow(np.array(_to_lists(answers), dtype=object)) if fitting is None else fitting
 
