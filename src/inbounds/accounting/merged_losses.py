@@ -4,7 +4,6 @@ The curve of a pair (P, Q) is delta(X) = sum max(0, P - X·Q).
 Losses that are alike become the largest of them (docs/theory/tilted-convolution.md).
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -60,13 +59,25 @@ def merge_losses(weights: Ints, pairs: Sequence[Pair]) -> Losses | None:
         along = np.log(points / points[0]) / np.log(points[-1] / points[0]) + np.linspace(0, 1, len(points))
         points = points[np.append(np.diff(along * FINELY // 2) > 0, True)]
     points = curves.with_crossings(points * (1 + 8 * ROUNDOFF))
-    tops = curves.highest(points)
-    losses = [Fraction(x) for x in points.tolist()]
-    slopes = [(top - low) / (far - near) for (near, top), (far, low) in pairwise(zip(losses, tops, strict=True))]
-    steps = zip(losses[1:], slopes, [*slopes[1:], Fraction(0)], strict=True)
-    masses = [loss * (before - after) for loss, before, after in steps]
-    masses.insert(0, TOTAL - sum(masses, Fraction(0)))
-    return {loss: math.ceil(mass / TOTAL * (1 << MERGED_BITS)) for loss, mass in zip(losses, masses, strict=True)}
+    return dict(zip(map(Fraction, points.tolist()), _masses(curves, points), strict=True))
+
+
+def _masses(curves: "_SortedCurves", points: Floats) -> list[int]:
+    """Return the weights of the losses of the pair whose curve connects the highest ones at the points.
+
+    A loss X weighs X·(slope before it - slope after it), and the least one the rest of TOTAL. Numbers are whole over
+    one power of two, and only a weight is rounded, so no fraction is reduced.
+    """
+    exact = [point.as_integer_ratio() for point in points.tolist()]
+    unit = max(denominator for _, denominator in exact)  # all are powers of two
+    wholes = [numerator * (unit // denominator) for numerator, denominator in exact]
+    tops = curves.highest(points, wholes, unit)
+    falls = [(high - low, far - near) for (near, high), (far, low) in pairwise(zip(wholes, tops, strict=True))]
+    rest = [(TOTAL * unit - tops[1] + tops[-1]) * falls[0][1] - wholes[1] * falls[0][0], falls[0][1]]
+    masses = [rest]
+    for whole, (fall, width), (next_fall, next_width) in zip(wholes[1:], falls, [*falls[1:], (0, 1)], strict=True):
+        masses.append([whole * (fall * next_width - next_fall * width), width * next_width])
+    return [-(-(mass << MERGED_BITS) // (width * unit * TOTAL)) for mass, width in masses]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +101,7 @@ class _SortedCurves:
 
     def _at(self, points: Floats) -> tuple[Ints, Ints, Floats]:
         """Return the sums of P and of Q above each point, points × pairs, and the curves as floats."""
-        counts = np.stack([np.searchsorted(column, -points) for column in self.falling.T], axis=1)
+        counts = np.stack([column.searchsorted(-points) for column in self.falling.T.copy()], axis=1)
         p, q = (np.take_along_axis(part, counts, axis=0) for part in (self.upper, self.lower))
         return p, q, p / TOTAL - points[:, None] * (q / TOTAL)
 
@@ -110,20 +121,20 @@ class _SortedCurves:
             heights = np.concatenate([heights, self._at(new)[2]])[order]
         return points
 
-    def highest(self, points: Floats) -> list[Fraction]:
-        """Return the maximum of all curves at each point, exactly: floats choose which may be the highest.
+    def highest(self, points: Floats, wholes: Sequence[int], unit: int) -> list[int]:
+        """Return the maximum of all curves at each point, times unit, exactly: floats choose which may be the highest.
 
+        wholes: the points times unit.
         No point is as near to a ratio as its three roundings, so floats tell rightly which outputs are above it.
         """
         p, q, heights = self._at(points)
         margin = 16 * ROUNDOFF * (1 + points)
         places, pairs = np.nonzero(heights >= (heights.max(axis=1) - margin)[:, None])
-        exact, tops = [point.as_integer_ratio() for point in points.tolist()], [0] * len(points)
+        tops = [0] * len(points)
         rows = zip(places.tolist(), p[places, pairs].tolist(), q[places, pairs].tolist(), strict=True)
         for place, p_sum, q_sum in rows:
-            numerator, denominator = exact[place]
-            tops[place] = max(tops[place], p_sum * denominator - numerator * q_sum)
-        return [Fraction(top, denominator) for top, (_, denominator) in zip(tops, exact, strict=True)]
+            tops[place] = max(tops[place], p_sum * unit - wholes[place] * q_sum)
+        return tops
 
 
 def _crossings(points: Floats, heights: Floats) -> Floats:
