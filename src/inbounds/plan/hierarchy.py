@@ -118,7 +118,7 @@ def build_group_tree(groups: Groups, levels: Sequence[str]) -> NestedGroups:
             ("hierarchy", "levels"),
         )
     keys = level_keys(groups, levels)
-    nodes_of_level = [np.array(numbers) for numbers in number_rows(_level_columns(groups, levels))]
+    nodes_of_level = number_rows(_level_columns(groups, levels))
     order = np.lexsort(nodes_of_level[::-1])
     runs = [np.diff(nodes[order], prepend=-1) != 0 for nodes in nodes_of_level[:-1]]  # where a node above begins
     nodes: list[tuple[tuple[str, ...], ...]] = [tuple(keys[g] for g in order.tolist())]

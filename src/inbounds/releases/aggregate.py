@@ -116,6 +116,37 @@ class CanonicalRecords:
 
 
 @dataclass(frozen=True)
+class KeyTables:
+    """Tables of an engine with what is public of groups.
+
+    columns: of each key column the declared keys, with their places. groups: as in `CanonicalRecords`.
+    """
+
+    engine: Engine = field(repr=False)
+    columns: tuple[str, ...] = ()
+    groups: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, engine: Engine, layout: RecordLayout, plan: Plan | None = None) -> "KeyTables":
+        """Load the keys of a layout under new names, and the groups of a plan; none if they are those of the data."""
+        if layout.keys is None:
+            return cls(engine)
+        name = f"inbounds_{secrets.token_hex(8)}"
+        columns = tuple(f"{name}_k{j}" for j in range(len(layout.keys)))
+        for table, texts in zip(columns, layout.keys.values(), strict=True):
+            engine.load(table, {"text_": texts, "place_": np.arange(len(texts))})
+        if plan is None or not plan.groups.by:
+            return cls(engine, columns)
+        engine.load(f"{name}_groups", _group_table(plan, layout))
+        return cls(engine, columns, {plan.groups.keys_sha256: f"{name}_groups"})
+
+    def drop(self) -> None:
+        """Remove the tables."""
+        for name in (*self.columns, *self.groups.values()):
+            self.engine.drop(name)
+
+
+@dataclass(frozen=True)
 class OpenSource:
     """An open source whose schema fits the plan; nothing has been read from it yet.
 
@@ -138,7 +169,9 @@ class OpenSource:
         with silence_engine(), suppress(Exception):
             if self.records is not None:
                 self.records.close()
-            elif (source.frame is None or source.is_frame) and source.engine != "spark":
+            if "key_tables" in vars(self):
+                self.key_tables.drop()
+            if self.records is None and (source.frame is None or source.is_frame) and source.engine != "spark":
                 self.table.get_backend().disconnect()
 
     def aggregate(self) -> TrueAnswers:
@@ -166,7 +199,7 @@ class OpenSource:
         """Return the plan, with the groups that the data holds if it declares none, and their aggregates."""
         if self.records is not None:
             return self.plan, aggregate(self.plan, self.records)
-        with canonical_records(self.plan, self.table, self.conversion) as records:
+        with canonical_records(self.plan, self.table, self.conversion, self.key_tables) as records:
             if self.plan.groups.from_data:
                 return aggregate_found(self.plan, records)
             return self.plan, aggregate(self.plan, records)
@@ -175,6 +208,11 @@ class OpenSource:
     def conversion(self) -> "Conversion":
         """Write the SQL that makes the source's records canonical; from the plan and the schema."""
         return Conversion.from_schema(self.plan, self.table.schema(), self.table.get_backend())
+
+    @cached_property
+    def key_tables(self) -> KeyTables:
+        """Load the declared keys into the engine: once, for the rehearsal and for the answer."""
+        return KeyTables.load(detect_engine(self.table.get_backend()), self.conversion.layout, self.plan)
 
 
 def open_plan_source(plan: Plan, records: CanonicalRecords | None = None, table: Any = None) -> OpenSource:
@@ -202,7 +240,7 @@ def _rehearse(opened: OpenSource) -> None:
     """
     with silence_engine():
         try:
-            records = _materialise(opened.plan, opened.table.limit(0), opened.conversion)
+            records = _materialise(opened.plan, opened.table.limit(0), opened.conversion, opened.key_tables)
             try:
                 (aggregate_found if opened.plan.groups.from_data else aggregate)(opened.plan, records)
             finally:
@@ -279,9 +317,11 @@ class Conversion:
 
 
 @contextmanager
-def canonical_records(plan: Plan, table: Any, conversion: Conversion | None = None) -> Iterator[CanonicalRecords]:
+def canonical_records(
+    plan: Plan, table: Any, conversion: Conversion | None = None, keys: KeyTables | None = None
+) -> Iterator[CanonicalRecords]:
     """Materialise the canonical records of a plan's columns; drop them when the block is left."""
-    records = materialise(plan, table, conversion)
+    records = materialise(plan, table, conversion, keys=keys)
     try:
         yield records
     finally:
@@ -290,26 +330,38 @@ def canonical_records(plan: Plan, table: Any, conversion: Conversion | None = No
 
 
 def materialise(
-    plan: Plan, table: Any, conversion: Conversion | None = None, *, days: bool = False
+    plan: Plan,
+    table: Any,
+    conversion: Conversion | None = None,
+    *,
+    days: bool = False,
+    keys: KeyTables | None = None,
 ) -> CanonicalRecords:
     """Read the source once, and store its canonical records under a new name.
 
     conversion: of the plan and the table's schema, if it was written before.
     days: store every text also as a date, whatever the plan's conditions compare.
+    keys: the declared keys, if they were loaded before.
     """
     conversion = conversion or Conversion.from_schema(plan, table.schema(), table.get_backend(), days=days)
-    return _materialise(plan, read_table(plan.source, table, read_columns(plan), plan.people.id), conversion)
+    loaded = keys or KeyTables.load(detect_engine(table.get_backend()), conversion.layout)
+    try:
+        records = read_table(plan.source, table, read_columns(plan), plan.people.id)
+        return _materialise(plan, records, conversion, loaded)
+    finally:
+        if keys is None:
+            loaded.drop()
 
 
-def _materialise(plan: Plan, table: Any, conversion: Conversion) -> CanonicalRecords:
+def _materialise(plan: Plan, table: Any, conversion: Conversion, keys: KeyTables) -> CanonicalRecords:
     if plan.source.kind == "csv" and not plan.source.is_decoded:
         table = csv_files.read_columns_together(table, read_columns(plan))
     backend = table.get_backend()
     engine, name = detect_engine(backend), f"inbounds_{secrets.token_hex(8)}"
     backend._run_pre_execute_hooks(table)  # registers tables in Python's memory that an Ibis table may use
     sql = conversion.statement(backend.compile(table))
-    _keep_with_codes(engine, name, sql, conversion.columns, conversion.layout)
-    return CanonicalRecords(engine, name, conversion.layout)
+    _keep_with_codes(engine, name, sql, conversion.columns, conversion.layout, keys.columns)
+    return CanonicalRecords(engine, name, conversion.layout, dict(keys.groups))
 
 
 def _first_step(plan: Plan, table: Any, layout: RecordLayout, by_date: set[str]) -> Any:
@@ -359,7 +411,7 @@ def _layout(plan: Plan, table: Any, engine: str) -> RecordLayout:
 
 
 def _key_digits(plan: Plan, k: int, kind: Any) -> list[str]:
-    """Return the declared keys of a column in its spelling, in digits; computed once."""
+    """Return the different keys of a column in its spelling, in digits; computed once."""
     place = k, kind, plan.spelling(plan.groups.by[k]), "digits"
     if place not in plan.groups.spelled:
         plan.groups.spelled[place] = list(map(text_to_digits, canonical_keys(plan, k, kind)))
@@ -374,21 +426,21 @@ def _may_be_dates(kind: Any) -> bool:
     return bool(kind.is_string() or kind.is_date())
 
 
-def _keep_with_codes(engine: Engine, name: str, sql: str, columns: Sequence[str], layout: RecordLayout) -> None:
-    """Store a query's columns, with the position of each key among the declared ones instead of its text."""
+def _keep_with_codes(
+    engine: Engine, name: str, sql: str, columns: Sequence[str], layout: RecordLayout, tables: Sequence[str]
+) -> None:
+    """Store a query's columns, with the position of each key among the declared ones instead of its text.
+
+    tables: the declared keys of each column.
+    """
     if layout.keys is None:  # groups that the data holds: the keys stay texts in digits
         engine.keep(name, sql)
         return
-    tables = [f"{name}_k{j}" for j in range(len(layout.keys))]
-    for table, texts in zip(tables, layout.keys.values(), strict=True):
-        engine.load(table, {"text_": texts, "place_": range(len(texts))})
     places = [f"COALESCE({table}.place_, {NOWHERE}) AS k{j}" for j, table in enumerate(tables)]
     joins = [f" LEFT JOIN {table} ON read_.t{j} = {table}.text_" for j, table in enumerate(tables)]
     key_texts = {f"t{j}" for j in range(len(tables))}
     selected = ", ".join([*(f"read_.{column}" for column in columns if column not in key_texts), *places])
     engine.keep(name, f"SELECT {selected} FROM ({sql}) AS read_{''.join(joins)}")
-    for table in tables:
-        engine.drop(table)
 
 
 # --- from canonical records to one row per group --------------------------------------------------------------
@@ -479,11 +531,20 @@ def _write_key(plan: Plan) -> str:
 def _group_table(plan: Plan, layout: RecordLayout) -> dict[str, Any]:
     """Return the declared groups, each by the positions of its keys."""
     assert layout.keys is not None
-    columns = dict[str, Any]({GROUP: range(len(plan.groups))})
+    columns = dict[str, Any]({GROUP: np.arange(len(plan.groups))})
     for k, name in enumerate(plan.groups.by):
-        place = {digits: i for i, digits in enumerate(layout.keys[name])}
-        columns[layout.key(name)] = [place[digits] for digits in _key_digits(plan, k, layout.key_types[name])]
+        _, places = plan.groups.coded[k]
+        digits = _key_digits(plan, k, layout.key_types[name])
+        are_all = tuple(digits) == layout.keys[name]
+        columns[layout.key(name)] = places if are_all else _find(layout, name, digits)[places]
     return columns
+
+
+def _find(layout: RecordLayout, name: str, digits: Sequence[str]) -> Ints:
+    """Find keys in digits among those of a layout."""
+    assert layout.keys is not None
+    place = {text: k for k, text in enumerate(layout.keys[name])}
+    return np.array([place[text] for text in digits], dtype=np.int64)
 
 
 def write_contributions(plan: Plan, records: CanonicalRecords, groups: str) -> str:

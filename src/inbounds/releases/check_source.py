@@ -14,7 +14,7 @@ from inbounds.schema.errors import Path, SourceError
 from inbounds.schema.spelling import Spelling
 from inbounds.schema.text import FLOATS, find_close, is_date
 from inbounds.sources.groups import number_rows
-from inbounds.sources.records import fit_text
+from inbounds.sources.records import are_as_spelled, fit_text
 
 KEYS = ("groups", "keys")
 
@@ -88,7 +88,7 @@ def _similar(plan: Plan, name: str, schema: dict[str, Any]) -> list[str]:
 
 def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
     """Check that keys fit their columns, and that no record can match two of them in any engine."""
-    forms = []
+    forms = list[list[str]]()
     for k, name in enumerate(plan.groups.by):
         kind, period = schema[name], name in plan.groups.period
         if not _is_key(kind):
@@ -101,12 +101,15 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
             _check_type(plan, name, kind)
         else:
             forms.append(canonical_keys(plan, k, kind))
-    if forms and len(set(number_rows(forms)[-1])) < len(plan.groups):
-        raise SourceError("must be different values of their columns", KEYS)
+    if any(len(set(form)) < len(form) for form in forms):
+        coded = zip(forms, plan.groups.coded, strict=True)
+        rows = number_rows([[form[place] for place in places.tolist()] for form, (_, places) in coded])
+        if int(rows[-1].max()) + 1 < len(plan.groups):
+            raise SourceError("must be different values of their columns", KEYS)
 
 
 def canonical_keys(plan: Plan, k: int, kind: Any) -> list[str]:
-    """Return the keys of a column, one per group, as canonical records of this Ibis type spell them.
+    """Return the different keys of a column as canonical records of this Ibis type spell them.
 
     Periods and the missing key have only the spelling of the plan. Computed once, and raises SourceError if no record
     can have one.
@@ -120,11 +123,8 @@ def canonical_keys(plan: Plan, k: int, kind: Any) -> list[str]:
                 return spelling.spell(text)
             return _check_spelling(text, name, kind, KEYS, spelling)
 
-        texts = groups.columns[k]
-        distinct = dict.fromkeys(texts)
-        repeats = 2 * len(distinct) < len(texts)
-        find = {text: spell(text) for text in distinct}.__getitem__ if repeats else spell
-        groups.spelled[place] = list(map(find, texts))
+        texts, _ = groups.coded[k]
+        groups.spelled[place] = list(texts if are_as_spelled(texts, kind, spelling) else map(spell, texts))
     return groups.spelled[place]
 
 

@@ -98,7 +98,7 @@ def build_record(
 
 def _groups(plan: Plan, types: Mapping[str, str]) -> GroupsRecord:
     groups = plan.groups
-    keys = {name: [key[k] for key in groups.keys] for k, name in enumerate(groups.by)}
+    keys = {name: list(column) for name, column in zip(groups.by, groups.columns, strict=True)}
     return {"keys": keys, "types": dict(types), "sizes": format_integers(groups.sizes.tolist())}
 
 

@@ -556,10 +556,8 @@ def _beliefs(designed: ReleaseDesign, outputs: Sequence[dict[str, Ints]]) -> Bel
 
 def keys_and_sizes(plan: Plan) -> list[OutputColumn]:
     """Build the public columns that name each group, with its declared size if sizes differ."""
-    keys = plan.groups.keys
-    columns = [
-        OutputColumn(name, np.array([key[k] for key in keys], dtype=object)) for k, name in enumerate(plan.groups.by)
-    ]
+    pairs = zip(plan.groups.by, plan.groups.columns, strict=True)
+    columns = [OutputColumn(name, np.array(texts, dtype=object)) for name, texts in pairs]
     return columns + ([OutputColumn(plan.size_column, np.array(plan.groups.sizes))] if plan.size_column else [])
 
 

@@ -77,6 +77,17 @@ def fold_text(text: str) -> str:
     return text.removesuffix(".0") if text.endswith(".0") and looks_like_float(text) else text
 
 
+def are_folded(texts: Sequence[str]) -> bool:
+    """Return whether no text is too long or changed by `fold_text`; true is certain, as a text may hold several lines.
+
+    >>> are_folded(["North", "3"]), are_folded(["North", "3.0"])
+    (True, False)
+    """
+    lines = "\n".join(("", *texts, ""))
+    may_be_folded = ".0\n" in lines or any(f"\n{word}\n" in lines.lower() for word in TRUTHS)
+    return max(map(len, texts), default=0) <= LONGEST_TEXT and not may_be_folded
+
+
 def is_boolean_text(text: str) -> bool:
     """Return whether the text is true or false, in any case."""
     return len(text) <= len("false") and text.lower() in TRUTHS

@@ -17,6 +17,10 @@ MOST = 1 << 62
 """Sums are cut off here: above any declared answer, and within 64 bits."""
 
 
+LoadedColumn = Sequence[int] | Sequence[str] | Ints
+"""A column that an engine loads."""
+
+
 class Engine(ABC):
     """One connection to an engine. All names in its SQL are generated here; no text of a user becomes SQL."""
 
@@ -28,7 +32,7 @@ class Engine(ABC):
         """Materialise a query as a temporary table of this connection."""
 
     @abstractmethod
-    def load(self, name: str, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> None:
+    def load(self, name: str, columns: Mapping[str, LoadedColumn]) -> None:
         """Create a temporary table of whole numbers and texts of digits."""
 
     @abstractmethod
@@ -67,7 +71,7 @@ class DuckDB(Engine):
     def keep(self, name: str, sql: str) -> None:
         self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
 
-    def load(self, name: str, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> None:
+    def load(self, name: str, columns: Mapping[str, LoadedColumn]) -> None:
         import pyarrow
 
         self.connection.register(f"{name}_loaded", pyarrow.table(dict(columns)))
@@ -128,13 +132,13 @@ class PostgreSQL(Engine):
         columns, content, block = (int(one[0]) for one in found)
         return columns, content, block
 
-    def load(self, name: str, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> None:
+    def load(self, name: str, columns: Mapping[str, LoadedColumn]) -> None:
         kinds = {
-            column: self.text if values and isinstance(values[0], str) else "BIGINT"
+            column: self.text if len(values) and isinstance(values[0], str) else "BIGINT"
             for column, values in columns.items()
         }
         self._run(f"CREATE TEMP TABLE {name} ({', '.join(f'{column} {kind}' for column, kind in kinds.items())})")
-        rows = zip(*columns.values(), strict=True)
+        rows = zip(*map(_plain, columns.values()), strict=True)
         with (
             self.connection.transaction(),
             self.connection.cursor() as cursor,
@@ -173,13 +177,13 @@ class Spark(Engine):
     def keep(self, name: str, sql: str) -> None:
         self._keep(name, self.session.sql(sql).cache())
 
-    def load(self, name: str, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> None:
+    def load(self, name: str, columns: Mapping[str, LoadedColumn]) -> None:
         kinds = {
-            column: "string" if values and isinstance(values[0], str) else "bigint"
+            column: "string" if len(values) and isinstance(values[0], str) else "bigint"
             for column, values in columns.items()
         }
         rows, types = (
-            list(zip(*columns.values(), strict=True)),
+            list(zip(*map(_plain, columns.values()), strict=True)),
             ", ".join(f"{name} {kind}" for name, kind in kinds.items()),
         )
         self._keep(name, self.session.createDataFrame(rows, types))
@@ -203,6 +207,12 @@ class Spark(Engine):
     def _keep(self, name: str, frame: Any) -> None:
         frame.createOrReplaceTempView(name)
         self._frames[name] = frame
+
+
+def _plain(column: LoadedColumn) -> Sequence[int] | Sequence[str]:
+    """Return a column as values of Python."""
+    values: Sequence[int] | Sequence[str] = column.tolist() if isinstance(column, np.ndarray) else column
+    return values
 
 
 NAMES: Final = ("duckdb", "postgres", "pyspark")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -63,7 +64,7 @@ class Groups:
             raise PlanError(f"must be one of the keys, got {self.missing_key!r}; add it to keys", ("missing_key",))
         if len(set(self.by)) < len(self.by):
             raise PlanError("must name different columns", ("by",))
-        if any(len(key) != len(self.by) for key in self.keys):
+        if {*map(len, self.keys)} - {len(self.by)}:
             raise PlanError(f"must give one value for each of: {', '.join(self.by)}", ("keys",))
         if len(set(self.keys)) < len(self.keys):
             raise PlanError("must be different, but one is listed twice", ("keys",))  # it may be data, so not which
@@ -118,11 +119,16 @@ class Groups:
     @cached_property
     def columns(self) -> tuple[tuple[str, ...], ...]:
         """Return the keys by column: for each of `by` one value per group."""
-        return tuple(tuple([key[k] for key in self.keys]) for k in range(len(self.by)))
+        return tuple(tuple(map(itemgetter(k), self.keys)) for k in range(len(self.by)))
+
+    @cached_property
+    def coded(self) -> tuple[tuple[tuple[str, ...], Ints], ...]:
+        """Return for each column its different keys, in order of first appearance, and the place of each group's."""
+        return tuple(map(code_texts, self.columns))
 
     @cached_property
     def spelled(self) -> dict[Any, list[str]]:
-        """Return what was computed of the keys of a column, by the column and how records spell it: each once."""
+        """Return what was computed of the different keys of a column, by the column and how records spell it."""
         return {}
 
     def _check_period(self) -> None:
@@ -246,7 +252,7 @@ def _table(by: tuple[str, ...], keys: Any, folder: Path) -> KeyFile:
         return KeyFile(((),), {})
     table = _parse_given(by, keys, folder)
     for k in range(len(by)):
-        if not all(map(str.strip, [row[k] for row in table.keys])):
+        if not all(map(str.strip, map(itemgetter(k), table.keys))):
             raise ValueError(
                 "must not be empty: a record without a key is in no group; give them one with missing_key, "
                 'such as missing_key = "not stated", and list that among the keys'
@@ -254,20 +260,32 @@ def _table(by: tuple[str, ...], keys: Any, folder: Path) -> KeyFile:
     return table
 
 
-def number_rows(columns: Sequence[Sequence[str]]) -> list[list[int]]:
+def number_rows(columns: Sequence[Sequence[str]]) -> list[Ints]:
     """Return a number for each row of the first column, of the first two, …: equal numbers are equal rows.
 
     Numbers rise in the order of first appearance. They are computed without a tuple for each row, of which a large
     register would have many.
     """
-    numbers, found = [0] * len(columns[0]), []
+    numbers, found = np.zeros(len(columns[0]), dtype=np.int64), []
     for column in columns:
-        place = {text: k for k, text in enumerate(dict.fromkeys(column))}
-        seen: dict[int, int] = {}
-        pairs = zip(numbers, column, strict=True)
-        numbers = [seen.setdefault(number * len(place) + place[text], len(seen)) for number, text in pairs]
+        texts, places = code_texts(column)
+        numbers = _renumber(numbers * max(len(texts), 1) + places)
         found.append(numbers)
     return found
+
+
+def code_texts(column: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+    """Return the different texts of a column, in order of first appearance, and the place of each row's among them."""
+    place = {text: k for k, text in enumerate(dict.fromkeys(column))}
+    return tuple(place), np.fromiter(map(place.__getitem__, column), dtype=np.int64, count=len(column))
+
+
+def _renumber(numbers: Ints) -> Ints:
+    """Number whole numbers in the order of their first appearance."""
+    _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return np.asarray(rank[which])
 
 
 def _parse_given(by: tuple[str, ...], keys: Any, folder: Path) -> KeyFile:
@@ -327,6 +345,8 @@ def parse_sizes(sizes: Any, table: KeyFile, name: str) -> Ints:
         return np.full(len(table.keys), _people(numbers, (), name), dtype=np.int64)
     if len(numbers) != len(table.keys):
         raise ValueError(f"must be one number, or one for each of {len(table.keys)} groups, got {len(numbers)}")
+    if {*map(type, numbers)} == {int} and min(numbers) >= 1 and max(numbers) < LARGEST:
+        return np.array(numbers, dtype=np.int64)
     return np.array([_people(n, key, name) for n, key in zip(numbers, table.keys, strict=True)], dtype=np.int64)
 
 

@@ -136,6 +136,10 @@ def from_arrow(by: tuple[str, ...], frame: Any) -> KeyFile:
         raise ValueError(f"must hold the columns: {', '.join(by)}; it has: {', '.join(table.column_names)}")
     columns = {name: table[name].to_pylist() for name in table.column_names}
     try:
-        return KeyFile(tuple(zip(*([to_text(part) for part in columns[name]] for name in by), strict=True)), columns)
+        return KeyFile(tuple(zip(*(_texts(columns[name]) for name in by), strict=True)), columns)
     except ValueError:  # its words quote a value
         raise ValueError(f"must hold texts, whole numbers, booleans or dates in the columns of by; {FLOATS}") from None
+
+
+def _texts(values: Sequence[Any]) -> Sequence[str]:
+    return values if {*map(type, values)} == {str} else [to_text(value) for value in values]

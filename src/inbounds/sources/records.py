@@ -16,7 +16,7 @@ and the type in the source's schema. docs/totality.md has the argument for each 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
@@ -27,7 +27,7 @@ import numpy as np
 from inbounds.exact import format_all_digits
 from inbounds.schema.columns import Declared, LabelColumn, NumberColumn
 from inbounds.schema.spelling import LARGE, PLAIN, SMALL, SPACES, Spelling
-from inbounds.schema.text import LONGEST_TEXT, TRUTHS, fold_text, match_spelling
+from inbounds.schema.text import LONGEST_TEXT, TRUTHS, are_folded, fold_text, match_spelling
 from inbounds.sources.open import Source
 
 LARGEST_NUMBER = 1e300
@@ -144,6 +144,11 @@ class TextForm:
 def fit_text(text: str, kind: Any, spelling: Spelling) -> str:
     """Return a public text as records of a column of this Ibis type spell it; with codes, it is one of their labels."""
     return fit_code(text, spelling) if spelling.codes else spelling.fold(match_spelling(spelling.cut(text), kind))
+
+
+def are_as_spelled(texts: Sequence[str], kind: Any, spelling: Spelling) -> bool:
+    """Return whether all texts are seen to be spelled as `fit_text` returns them; many are looked at together."""
+    return bool(spelling == PLAIN and kind.is_string()) and are_folded(texts)
 
 
 def fit_code(code: str, spelling: Spelling) -> str:
