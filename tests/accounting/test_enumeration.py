@@ -115,3 +115,9 @@ def test_the_maximum_of_curves_is_found_from_the_ends_of_runs():
         wholes = np.array([int(Fraction(value) * (1 << bits)) for value in x], dtype=object)
         every = [c.exactly(wholes, x, bits) for c in group.curves]
         assert group._highest(wholes, x, bits).tolist() == np.maximum.reduce(every).tolist()
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_answers_that_say_nothing_lose_nothing_whatever_their_number(times):
+    uniform = ib.certify(np.full((61, 61), 1 / 61), ib.count(60), "0.5")
+    assert compose(uniform, times).epsilon("1e-6") == 0

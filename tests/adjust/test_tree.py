@@ -116,6 +116,16 @@ def test_portions_of_parents_give_what_the_whole_gives(monkeypatch):
         np.testing.assert_allclose(one.means(), other.means(), atol=1e-9)
 
 
+@pytest.mark.parametrize("portion", [1, messages.PORTION])
+def test_the_posterior_of_two_levels_equals_enumeration_in_portions_of_any_length(monkeypatch, portion):
+    monkeypatch.setattr(messages, "PORTION", portion)
+    rng, tree = np.random.default_rng(5), Tree.from_leaves([2, 3, 1, 2, 1], [0, 0, 1, 1, 1])
+    levels = all_tables(tree)
+    reports = drawn(rng, tree, random_leaves(rng, tree), rng.uniform(0.2, 2, 2))
+    prior = random_prior(rng, tree, BetaBinomialShape(0.0), TWO_KINDS)
+    check_marginals(posterior(tree, reports, prior), levels, posterior_of(levels, reports, prior_mass(levels, prior)))
+
+
 def test_wide_leaves_are_looked_at_through_windows():
     rng = np.random.default_rng(4)
     tree = Tree.from_leaves(np.full(4, 2000), np.array([0, 0, 1, 1]))

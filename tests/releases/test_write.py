@@ -14,12 +14,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from envelopes import seal
 from inbounds.errors import PassportError
 from inbounds.releases.pipeline import release
 from inbounds.releases.recompute import check_release as check
-from inbounds.releases.write import record_path, write_release
+from inbounds.releases.write import encode_table_file, escape_formula, record_path, write_release
 from inbounds.schema.errors import PlanError
 from raising import raises_at, rejects
 
@@ -327,3 +329,32 @@ def test_what_a_killed_process_left_is_neither_in_the_way_nor_touched(tmp_path):
     write_release(pa.table({"a": [1]}), {}, tmp_path / "t.csv")
     assert left.read_text() == "half a table"
     assert (tmp_path / "t.csv").read_text() == "a\n1\n"
+
+
+NULL_OR = st.none() | st.sampled_from(["a", "=1", "'=x", "-3", "a,b", 'q"q', "x\ny", "\r", "", "＝1", "+1.5e3", "ü"])
+FLOATS = st.none() | st.sampled_from([0.0, -0.0, 1.5, 1e-5, 1e22, 1 / 3, 100.0, float("nan"), float("inf")])
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_a_csv_file_is_written_by_columns_as_field_by_field(data):
+    rows = data.draw(st.integers(0, 4))
+    kinds = {pa.string(): NULL_OR, pa.float64(): FLOATS, pa.int64(): st.none() | st.integers(-5, 10**12)}
+    table = pa.table(
+        {
+            f"{data.draw(NULL_OR)} {k}": pa.array(data.draw(st.lists(kinds[kind], min_size=rows, max_size=rows)), kind)
+            for k, kind in enumerate(data.draw(st.lists(st.sampled_from(list(kinds)), min_size=1, max_size=3)))
+        }
+    )
+    lines = [table.column_names, *zip(*(column.to_pylist() for column in table.columns), strict=True)]
+    assert encode_table_file(table, ".csv").decode() == "".join(
+        f"{','.join(map(field_text, line))}\n" for line in lines
+    )
+
+
+def field_text(value):
+    """A field of RFC 4180, with an apostrophe before what a spreadsheet would calculate."""
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    text = escape_formula(value)
+    return '"' + text.replace('"', '""') + '"' if set(text) & set('",\r\n') else text

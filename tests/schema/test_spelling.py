@@ -1,10 +1,13 @@
 """Declared spellings: one table of letters and spaces, the same in Python and in every engine."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from inbounds.plan.load import parse_plan
 from inbounds.schema.errors import PlanError
 from inbounds.schema.spelling import LARGE, SMALL, SPACES, Spelling
+from inbounds.schema.text import LONGEST_TEXT, are_folded, fold_text
 from raising import raises_at
 
 
@@ -58,3 +61,11 @@ def test_keys_that_become_equal_are_refused_from_the_plan(column, keys):
 def test_a_spelling_that_contradicts_itself_is_refused(column, path):
     with raises_at(PlanError, ("columns", "c", path)):
         parse_plan(plan({"c": column}), frame=object())
+
+
+@given(st.lists(st.text("aTtRrUuEe3.0\nx-", max_size=6), max_size=4))
+def test_texts_looked_at_together_are_folded_only_where_no_single_one_is_changed(texts):
+    if are_folded(texts):
+        assert list(map(fold_text, texts)) == texts
+    assert not are_folded(["a" * (LONGEST_TEXT + 1)])
+    assert are_folded(["North", "3", "v3.0x", "trues"])

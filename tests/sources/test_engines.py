@@ -599,3 +599,22 @@ def test_what_an_engine_cannot_evaluate_is_refused_before_it_is_charged(tmp_path
         assert refused.value.path == ("statistics",)
     with ib.Ledger.open(file) as ledger:
         assert ledger.people()[0].remaining == 5
+
+
+def test_keys_are_loaded_once_before_the_charge_and_leave_no_table_behind(tmp_path, monkeypatch):
+    import ibis
+
+    connection, loads, load = ibis.duckdb.connect(), [], engines.DuckDB.load
+    connection.raw_sql("CREATE TABLE t AS SELECT * FROM (VALUES ('a', 'p'), ('b', 'q')) AS rows (g, c)")
+    monkeypatch.setattr(
+        engines.DuckDB, "load", lambda self, name, columns: (loads.append(name), load(self, name, columns))[1]
+    )
+    plan = {
+        "groups": {"by": ["g"], "keys": ["b", "a"], "size": 4},
+        "columns": {"c": {"type": "text"}},
+        "statistics": [{"count": "c = 'p'"}],
+        "privacy": {"epsilon": 1},
+    }
+    release(plan, connection.table("t"), cache=tmp_path)
+    assert len(loads) == len(set(loads)) == 2  # the keys of the column, and the groups
+    assert connection.list_tables() == ["t"]

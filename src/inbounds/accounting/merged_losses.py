@@ -72,6 +72,8 @@ def _masses(curves: "_SortedCurves", points: Floats) -> list[int]:
     unit = max(denominator for _, denominator in exact)  # all are powers of two
     wholes = [numerator * (unit // denominator) for numerator, denominator in exact]
     tops = curves.highest(points, wholes, unit)
+    if len(points) == 1:
+        return [1 << MERGED_BITS]
     falls = [(high - low, far - near) for (near, high), (far, low) in pairwise(zip(wholes, tops, strict=True))]
     rest = [(TOTAL * unit - tops[1] + tops[-1]) * falls[0][1] - wholes[1] * falls[0][0], falls[0][1]]
     masses = [rest]
