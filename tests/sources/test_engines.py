@@ -19,7 +19,7 @@ from inbounds.releases import aggregate
 from inbounds.releases.pipeline import AggregationError, SourceError, open_plan_source, release, to_plan
 from inbounds.schema.errors import PlanError
 from inbounds.sources import engines
-from inbounds.sources.open import Source
+from inbounds.sources.open import Source, silence_engine
 from raising import raises_at, rejects
 from releases.places import places
 
@@ -615,6 +615,8 @@ def test_keys_are_loaded_once_before_the_charge_and_leave_no_table_behind(tmp_pa
         "statistics": [{"count": "c = 'p'"}],
         "privacy": {"epsilon": 1},
     }
-    release(plan, connection.table("t"), cache=tmp_path)
+    with silence_engine():
+        frame = connection.table("t")
+    release(plan, frame, cache=tmp_path)
     assert len(loads) == len(set(loads)) == 2  # the keys of the column, and the groups
     assert connection.con.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("t",)]

@@ -281,7 +281,7 @@ def code_texts(column: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
 
 
 def _renumber(numbers: Ints) -> Ints:
-    """Number whole numbers in the order of their first appearance."""
+    """Return a number for each whole number, in the order of their first appearance."""
     _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
