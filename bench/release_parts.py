@@ -28,17 +28,17 @@ STATISTICS: dict[str, dict[str, Any]] = {
 }
 
 
-def written(folder: Path, kinds: int = 20) -> None:
-    """10^6 records: a region above every hundred groups, a score from 0 to 10; groups have so many different sizes."""
+def written(folder: Path, kinds: int = 20, groups: int = GROUPS, records: int = RECORDS) -> None:
+    """A region above every hundred groups, a score from 0 to 10; groups have so many different sizes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     rng = np.random.default_rng(1)
-    names = np.array([f"group {k:06d}" for k in range(GROUPS)])
-    regions = np.array([f"region {k // 100:04d}" for k in range(GROUPS)])
-    sizes = 5 + np.arange(GROUPS) % kinds
+    names = np.array([f"group {k:06d}" for k in range(groups)])
+    regions = np.array([f"region {k // 100:04d}" for k in range(groups)])
+    sizes = records // groups // 2 + np.arange(groups) % kinds * max(1, records // groups // kinds)
     pq.write_table(pa.table({"region": regions, "group": names, "size": sizes}), folder / "groups.parquet")
-    members = rng.permutation(np.repeat(np.arange(GROUPS), sizes))[:RECORDS]
+    members = rng.permutation(np.repeat(np.arange(groups), sizes))[:records]
     answers = np.where(rng.random(len(members)) < 0.3, "yes", "no")
     columns = {"region": regions[members], "group": names[members], "answer": answers}
     pq.write_table(pa.table({**columns, "score": rng.integers(0, 11, len(members))}), folder / "data.parquet")
@@ -87,6 +87,70 @@ def taken_apart(folder: Path) -> list[Row]:
     return rows
 
 
+def beside_the_engine() -> list[Row]:
+    """Counts for many and few groups, and DuckDB alone with the statements that the release sends it after its charge.
+
+    Alone it reads the file by itself, and writes the true counts to a CSV file.
+    """
+    return [row for records in (10**6, 10**7) for groups in (GROUPS, 100) for row in _beside(records, groups)]
+
+
+def _beside(records: int, groups: int) -> list[Row]:
+    import duckdb
+
+    from inbounds.releases.pipeline import release
+    from inbounds.sources.engines import DuckDB
+
+    sent: list[tuple[str, tuple[Any, ...]]] = []
+
+    def noted(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda engine, *words: (sent.append((name, words)), run(engine, *words))[1]
+
+    names, keys = ("load", "keep", "fetch"), count()
+    plain = {name: getattr(DuckDB, name) for name in names}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        written(folder, groups=groups, records=records)
+        asked = {
+            "source": {"path": str(folder / "data.parquet")},
+            "groups": {"by": ["region", "group"], "keys": str(folder / "groups.parquet"), "size": "size"},
+            "columns": {"answer": {"labels": ["yes", "no"]}},
+            "privacy": {"epsilon": 1},
+            **STATISTICS["count"],
+        }
+
+        def whole() -> Any:
+            key, cache = f"run {next(keys)}", folder / "cache"
+            return release(asked, cache=cache, output=folder / "out.csv", overwrite=True, key=key)
+
+        for name in names:
+            setattr(DuckDB, name, noted(name, plain[name]))
+        whole()  # designs the mechanisms
+        for name in names:
+            setattr(DuckDB, name, plain[name])
+        loads = [call for call in sent if call[0] == "load"]
+        kept = [call for call in sent if call[0] == "keep" and "_loaded" not in call[1][1]]
+        (query,) = [call for call in sent if call[0] == "fetch"][-1][1]
+
+        def alone() -> None:
+            engine = DuckDB(duckdb.connect())
+            engine.connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+            engine.connection.execute(f"CREATE VIEW inbounds_read_records AS FROM '{folder / 'data.parquet'}'")
+            for name, words in (*loads, *kept[-2:]):  # those before it are the rehearsal on no records
+                plain[name](engine, *words)
+            engine.connection.execute(f"COPY ({query}) TO '{folder / 'true.csv'}'")
+
+        ours, _ = repeated(whole, OURS, clock=time.process_time)
+        theirs, _ = repeated(alone, "DuckDB", clock=time.process_time)
+    task = f"a count, 10^{len(str(records)) - 1} records in {groups:,} groups"
+    note = f"{min(ours) / min(theirs):.2f} times the engine alone"
+    engine_note = "the same canonical records and joins, the true counts in a CSV file"
+    return [
+        Row(task, OURS, ours, "ε 1, certified", True, note),
+        Row(task, "DuckDB alone", theirs, "none: the true counts", False, engine_note),
+    ]
+
+
 def clocked(run: Callable[..., Any], spent: dict[str, float], part: str) -> Callable[..., Any]:
     """The same function; its processor time is added to a part."""
 
@@ -127,4 +191,4 @@ def many_sizes() -> list[Row]:
     return [Row(task, OURS, [spent], "ε 1, certified", True, f"peak memory {peak_memory():.2f} GB")]
 
 
-serve({OURS: ours, f"{OURS}, many sizes": many_sizes})
+serve({OURS: ours, f"{OURS}, many sizes": many_sizes, f"{OURS}, the engine alone": beside_the_engine})
