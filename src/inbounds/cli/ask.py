@@ -28,11 +28,13 @@ def ask(
         ),
     ] = None,
     token: Annotated[
-        str, typer.Option(envvar="INBOUNDS_TOKEN", help="The account's token; better in the environment.")
+        str, typer.Option(envvar="INBOUNDS_TOKEN", help="The account's token; safer in INBOUNDS_TOKEN.")
     ] = "",
     by: Annotated[str | None, typer.Option(help="Columns of groups: A,B; without them, all people.")] = None,
     where: Annotated[str | None, typer.Option(help="Only records that meet it count.", metavar="CONDITION")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="How private: smaller is more.", metavar=NUMBER)] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="Privacy parameter; smaller is more private.", metavar=NUMBER)
+    ] = None,
     key: Annotated[str | None, typer.Option(help="Of this request: asked again with it, it is charged once.")] = None,
     redraw: Annotated[
         bool,
@@ -41,7 +43,7 @@ def ask(
     allow_useless: Annotated[
         bool, typer.Option("--allow-useless", help="Ask although it is no better than a constant.")
     ] = False,
-    preview: Annotated[bool, typer.Option("--preview", help="What it would cost and be worth; free.")] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Only say the cost and the expected error; free.")] = False,
     target: Annotated[Path | None, out_option("Write the answer here as well: .csv, .xlsx or .json.")] = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,

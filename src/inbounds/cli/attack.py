@@ -30,7 +30,7 @@ MechanismFile = Annotated[Path, typer.Argument(help="A mechanism passport, writt
 Repeat = Annotated[str, typer.Option(help="How many answers are pooled: 1..100, or 1,2,5,10.")]
 Picture = Annotated[Path | None, out_option("Draw it here: an .html, .png, .svg or .pdf file.")]
 Figure = Annotated[Path | None, typer.Option(help="Draw the tight epsilon here as well: .html, .png, .svg or .pdf.")]
-Runs = Annotated[int, typer.Option(help="Simulated runs for each true answer, where nothing exact is affordable.")]
+Runs = Annotated[int, typer.Option(help="Simulated runs for each true answer, if exact values take too long.")]
 Seed = Annotated[int, typer.Option(help="Seed of the simulation.")]
 
 

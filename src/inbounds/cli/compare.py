@@ -37,7 +37,7 @@ from inbounds.report import terminal, wording
 Files = Annotated[list[Path] | None, typer.Option("--file", help="A mechanism passport; give several.")]
 Losses = Annotated[
     list[str] | None,
-    typer.Option("--loss", help="To judge by: a name or a file COST.csv; the first sorts. Give several."),
+    typer.Option("--loss", help="A loss to compare by: a name or a file COST.csv; the first sorts. Repeat it."),
 ]
 SortBy = Annotated[str | None, typer.Option("--sort", help="Sort by this column, the best first.")]
 

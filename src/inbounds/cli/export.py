@@ -27,7 +27,7 @@ def export(
     about: Annotated[
         Path | None,
         typer.Option(
-            help="A plan whose \\[about] stands on the page for the public, if what the record has is outdated.",
+            help="A plan whose \\[about] replaces that of the record on the page for the public.",
             metavar="PLAN",
         ),
     ] = None,

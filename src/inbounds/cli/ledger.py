@@ -137,7 +137,7 @@ def import_(
     people: Annotated[str, typer.Option(help="Whom they are about, by default the source's name.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Bring in what earlier releases spent; each counts once, however often it is brought in.
+    """Import what earlier releases spent; each counts once.
 
     Example: [bold]inbounds ledger import 2025.csv.release.json 2026.csv.release.json --people pupils[/]
     """
@@ -228,7 +228,7 @@ def backup(
     copy: Annotated[Path, typer.Argument(help="The new file.")],
     as_json: AsJson = False,
 ) -> None:
-    """Copy a ledger in a file, whatever is going on meanwhile, and verify the copy.
+    """Copy a ledger in a file while it is in use, and verify the copy.
 
     Where the copy is put in the ledger's place, it is closed until `inbounds ledger reopen`, because it does not know
     what was spent since.
@@ -248,7 +248,7 @@ def reopen(
     place: Place,
     head: Kept = None,
     imported: Annotated[
-        bool, typer.Option("--imported", help="All that was given after the backup was brought in.")
+        bool, typer.Option("--imported", help="Everything after the backup has been imported.")
     ] = False,
     write_off: Annotated[bool, typer.Option("--write-off", help="Spend all that is left of every budget.")] = False,
     as_json: AsJson = False,

@@ -30,7 +30,7 @@ def estimate_(
     column: Column,
     mechanism: MechanismFile,
     by: Annotated[str | None, typer.Option(help="A column of strata, each estimated by itself.")] = None,
-    level: Annotated[float, typer.Option(help="How likely each interval covers.")] = 0.9,
+    level: Annotated[float, typer.Option(help="Probability with which an interval holds the truth.")] = 0.9,
     as_json: AsJson = False,
 ) -> None:
     """Estimate mean, median and quartiles of numbers, or the shares of labels, each with an interval.

@@ -42,7 +42,7 @@ def verify(
     every: Annotated[bool, typer.Option("--all", help="Every step of the proof, claims and measures.")] = False,
     optimality: Annotated[
         bool,
-        typer.Option("--optimality", help="Of one passport, also solve for what no private mechanism loses less than."),
+        typer.Option("--optimality", help="Of one passport, also prove by solving how small the loss can be."),
     ] = False,
 ) -> None:
     """Check mechanism files, release records or records of several answers from scratch; say what is proved.
