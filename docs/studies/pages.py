@@ -33,8 +33,9 @@ def row(claim: Claim, table: Table) -> tuple[str, str, str]:
 
 
 def index(everything: Sequence[Claim]) -> str:
-    """All statements, one table for each paper."""
-    parts = []
+    """What is false as printed, then all statements, one table for each paper."""
+    wrong = ((c.place, c.says, c.found) for c in everything if c.verdict == "false")
+    parts = ["### Errata\n\n" + _rows(("where", "printed", "instead"), wrong)]
     for paper in sorted({claim.place[:3] for claim in everything}):
         mine = [claim for claim in everything if claim.place.startswith(paper)]
         rows = ((c.place[4:], c.says, f"**{c.verdict}**: {c.found}", _basis(c), _tests(c)) for c in mine)
