@@ -156,6 +156,7 @@ OWN_TITLES = {
     "sizes": "Intervals by the size of a group",
     "adding": "Tables that add up",
     "stated": "Stated errors of tables that add up",
+    "repeated-noise": "Noise for many answers",
     "quantiles": "Quantiles",
     "several-quantiles": "Several quantiles",
     "solvers": "Solvers",

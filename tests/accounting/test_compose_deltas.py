@@ -1,5 +1,6 @@
 """Compositions of mechanisms with a delta: against enumeration, and against the composition of their promises."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import inbounds as ib
 from inbounds.accounting import CompositionRecord, group_privacy
 from inbounds.accounting.declared_answers import DeclaredAnswer, declared_delta
+from inbounds.accounting.pairs import neighbouring_pairs
 from inbounds.trusted.bounds import TOTAL
 from raising import rejects
 
@@ -40,6 +42,26 @@ def test_a_composition_is_tight_about_one_question_and_never_below_any(cut, time
         assert any_question.delta(epsilon) >= exact - 1e-9
     target = one.delta("0.6")
     assert one.epsilon(target) <= 0.6 + 1e-6
+
+
+@pytest.mark.parametrize("name", ["cut noise", "a threshold"])
+def test_googles_accountant_finds_the_same_deltas(cut, name):
+    """It rounds each loss up to 1e-4; what only one of two neighbours can give is its mass at infinity."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    mechanism = cut if name == "cut noise" else ib.catalog.threshold(ib.count(9), 1, "1/50")
+    times, step, found = 3, 1e-4, {}
+    for j, k in neighbouring_pairs(mechanism.query):
+        columns = (mechanism.weights[:, x].tolist() for x in (j, k))
+        upper, lower = ({i: math.log(w / TOTAL) for i, w in enumerate(column) if w} for column in columns)
+        one = pld.from_two_probability_mass_functions(lower, upper, value_discretization_interval=step, symmetric=False)
+        for epsilon in (0.5, 1.5):
+            for at in (epsilon, epsilon + times * step):
+                delta = one.self_compose(times).get_delta_for_epsilon(at)
+                found[at] = max(found.get(at, 0.0), delta)
+    for epsilon in (0.5, 1.5):
+        ours = ib.compose(mechanism, times, same_question=True).delta(epsilon)
+        assert found[epsilon + times * step] - 1e-9 <= ours <= found[epsilon] * 1.01
 
 
 def test_no_composition_promises_less_than_the_sum_or_than_what_leaks(cut):

@@ -263,6 +263,61 @@ def test_a_release_is_that_of_the_command_line(
     assert "pupils" in client.get("/budget").text
 
 
+FOUND = """\
+edition = "1"
+
+[source]
+path = "words.csv"
+
+[groups]
+by = ["word"]
+keys = "from the data"
+max_size = 500
+
+[people]
+id = "pupil"
+name = "pupils"
+
+[columns.word]
+type = "text"
+max_length = 20
+
+[privacy]
+epsilon = 2
+delta = 1e-4
+persons = 600
+
+[[statistics]]
+count_distinct = "true"
+name = "persons"
+
+[output]
+path = "released.csv"
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("words", [["<b>often", "=often"], []])
+def test_groups_from_the_data_are_shown_where_they_were_published_and_kept_nowhere_else(
+    client: httpx.Client, folder: Path, words: list[str]
+) -> None:
+    rows = [f"p{k},{word}" for k, word in enumerate(words * 200)] + [f"q{k},lonely{k}" for k in range(30)]
+    (folder / "words.csv").write_text("\n".join(["pupil,word", *rows]) + "\n")
+    (folder / "plan.toml").write_text(FOUND)
+    with Ledger.open(folder / "inbounds.ledger", create=True) as ledger:
+        ledger.add_population("pupils", 100, delta="1/10")
+    shown = [release(client).text, *(client.get(page).text for page in ("/budget", "/release?plan=plan.toml"))]
+    assert ("All groups" in shown[0], "Groups are read from the data" in shown[0]) == (False, True)
+    assert "for epsilon 2, delta 0.0001" in shown[0]
+    assert [word in shown[0] for word in ("&lt;b&gt;often", "<b>often")] == [bool(words), False]
+    shown += [client.get(f"/release/{what}?plan=plan.toml").text for what in ("record", "table", "public", "report")]
+    assert not [page for page in shown if "lonely" in page]
+    assert client.get("/release/export/.xlsx?plan=plan.toml").content[:2] == b"PK"
+    assert ib.verify(folder / "released.csv.release.json").is_valid
+    kept = [file for file in folder.rglob("*") if file.is_file() and file.name != "words.csv"]
+    assert not [file for file in kept if b"lonely" in file.read_bytes()]
+
+
 def _check_exports(client: httpx.Client, folder: Path) -> None:
     """Other forms are those of `inbounds export`, and the page has the words of the plan as it is now."""
     record = folder / "released.csv.release.json"

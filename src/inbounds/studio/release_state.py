@@ -7,7 +7,6 @@ from inbounds.releases.charge_session import format_population_state
 from inbounds.releases.pictures import dot_plots
 from inbounds.releases.totals import estimate_totals
 from inbounds.schema.record_types import ReleaseRecord
-from inbounds.schema.text import format_number
 
 SHOWN_ROWS = 200
 """Rows of the table on the page; the file holds all of them."""
@@ -21,21 +20,22 @@ def view(plan: Plan, table: Any, record: ReleaseRecord, file: str) -> dict[str, 
         "file": file,
         "when": record["time"].replace("T", " ").replace("+00:00", " UTC"),
         "statement": record["statement"],
-        "spent": format_number(plan.total_epsilon),
+        "spent": plan.format_cost(),
+        "found": plan.groups.from_data,
         "standing": format_population_state(record),
         "head": names,
         "rows": [[_text(value) for value in row] for row in zip(*columns, strict=True)],
         "count": table.num_rows,
         "pictures": dot_plots(record, table),
-        **(_totals(record, table) if table.num_rows > 1 else {}),
+        **_totals(record, table),
         "mechanisms": len(record["mechanisms"]),
         "adds_up": "reports" in record,
     }
 
 
 def _totals(record: ReleaseRecord, table: Any) -> dict[str, list[Any]]:
-    """Return unbiased sums over all groups, and the columns whose cells must not be added."""
-    totals = estimate_totals(record, table)
+    """Return unbiased sums over all groups, and the columns whose cells must not be added; none of a single row."""
+    totals = estimate_totals(record, table) if table.num_rows > 1 else []
     sums = [(total.column, total.sum) for total in totals if total.sum is not None]
     return {
         "totals": [[column, _text(total.estimate), _text(total.standard_error)] for column, total in sums],

@@ -17,7 +17,7 @@ from inbounds.releases.charge_session import ChargeSession
 from inbounds.releases.pipeline import ReleasePreview, preview_release
 from inbounds.report.templates import pick_evenly
 from inbounds.schema.errors import PlanError
-from inbounds.schema.text import format_groups, format_number, split_statement
+from inbounds.schema.text import format_groups, split_statement
 from inbounds.sources.open import Source, table_names
 from inbounds.statistics import ExpectedError
 from inbounds.statistics.designs import default_cache_folder
@@ -135,7 +135,7 @@ def dry_run(text: str, folder: str, name: str, progress: Progress = ignore_progr
         split=preview.split,
         idle=tuple(map(str, preview.no_better)),
         values=tuple(preview.record.get("values", ())),
-        spent=format_number(plan.total_epsilon),
+        spent=plan.format_cost(),
         standing=standing,
         new_edition=new_edition,
         other_people=other_people,
