@@ -17,7 +17,9 @@ from inbounds.design.large import (
     CLOSE,
     design_large,
     design_large_map,
+    design_mended,
     design_noise_sharply,
+    has_mended_design,
     has_noise_design,
     is_count,
 )
@@ -118,8 +120,12 @@ def _solve_goal(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seco
     table = _try_table(query, epsilon, goal, max_seconds) if has_table and len(query.answers) >= MANY else None
     if table is not None and _is_close(table):
         return table
+    if table is None and len(query.answers) >= MANY and has_mended_design(query, goal):
+        table = design_mended(query, epsilon, goal, max_seconds)
+        if table is not None and _is_close(table):
+            return table
     found = _search(query, epsilon, goal, max(max_seconds - (time.monotonic() - start), MOMENT))
-    if _is_close(found) or not has_table:
+    if _is_close(found) or not (has_table or table):
         return found
     table = table or _try_table(query, epsilon, goal, max_seconds)
     return found if table is None else _better(found, table)

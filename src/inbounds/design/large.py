@@ -1,19 +1,24 @@
 """Designs for grids and maps that are too large for a matrix."""
 
 import math
+import time
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
-from inbounds.design.goal import DesignGoal
+from inbounds.design.goal import DesignGoal, build_problem
 from inbounds.design.graphs import maps
+from inbounds.design.rounding import round_proposal
+from inbounds.design.routes import flowchart, outward_fill
+from inbounds.design.routes.staircase_ends import mend_staircase
 from inbounds.design.routes.wide_noise import KEPT, is_weakly_honest, propose_noise, propose_sharply
 from inbounds.design.solver.threads import one_thread
 from inbounds.errors import TooLarge
 from inbounds.exact import Floats
 from inbounds.losses import ErrorLoss, Loss, to_prior
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.laws import Matrix
 from inbounds.mechanism.laws.noise import find_noise_reach
 from inbounds.mechanism.laws.response import make_tight_response
 from inbounds.query import RangeQuery, Reach
@@ -23,6 +28,9 @@ CLOSE = 0.01
 
 SHARPENING = 10.0
 """Seconds that a sharper bound takes at most with all of its work; with less time it gets less work."""
+
+LEAST_SHARPENING = 0.1
+"""Share of the time that is left for a bound at least, after a design."""
 
 MOST_REMAPPED = 1 << 24
 """Largest number of answers for which the best outputs are computed: some gigabytes and a minute or two."""
@@ -132,6 +140,35 @@ def design_noise_sharply(
             return Mechanism(query, epsilon, sharp.law, goal.origin(sharp.route), reached)
     proved = replace(best, bound=max(best.bound, min(bound, best.value)))
     return Mechanism(query, epsilon, made.law, made.origin, proved)
+
+
+def has_mended_design(query: RangeQuery, goal: DesignGoal) -> bool:
+    """Return whether `design_mended` can meet a goal."""
+    return bool(goal.properties) and has_noise_design(query, replace(goal, properties=frozenset()))
+
+
+def design_mended(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seconds: float) -> Mechanism | None:
+    """Design staircase noise whose ends are mended for the properties, as a matrix; None if that cannot have them.
+
+    What every mechanism loses without the properties bounds what it loses with them.
+    """
+    assert isinstance(goal.loss, ErrorLoss)
+    start = time.monotonic()
+    problem = build_problem(query, epsilon, goal.loss, goal.prior, goal.properties, goal.aim)
+    if flowchart.accepts(problem) or outward_fill.accepts(problem):
+        return None  # closed forms, which are optimal
+    reach, distance = find_noise_reach(query)
+    losses = _tabulate_loss(query, goal.loss)
+    with np.errstate(all="ignore"), one_thread():
+        matrix = mend_staircase(problem, reach, float(epsilon * distance), losses, start + max_seconds / 2)
+        if matrix is None:
+            return None
+        law = Matrix(round_proposal(matrix, problem, query, epsilon))
+    remaining = max(max_seconds - (time.monotonic() - start), LEAST_SHARPENING * max_seconds)
+    free = design_noise_sharply(query, epsilon, replace(goal, properties=frozenset()), remaining).optimality
+    assert free is not None
+    route = "staircase noise, mended ends"
+    return Mechanism(query, epsilon, law, goal.origin(route), goal.optimality(law, query, free.bound))
 
 
 def _tabulate_loss(query: RangeQuery, loss: ErrorLoss) -> Floats:
