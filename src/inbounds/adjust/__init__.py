@@ -1,6 +1,6 @@
-"""Adjustment of reports: whole numbers in range that add up, with credible intervals.
+"""Adjustment of outputs: whole numbers in range that add up, with credible intervals.
 
-    tree, reports → prior → posterior → best whole numbers → table
+    tree, outputs → prior → posterior → best whole numbers → table
 
-Everything here is post-processing of reports that are already private. No module reads plans or data.
+Everything here is post-processing of outputs that are already private. No module reads plans or data.
 """

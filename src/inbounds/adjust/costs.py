@@ -44,7 +44,7 @@ class PosteriorCost:
 
 @dataclass(frozen=True, eq=False)
 class AbsoluteCost:
-    """The cost weight · |d - y|. With truncated geometric reports y and weight epsilon it gives the most likely
+    """The cost weight · |d - y|. With truncated geometric outputs y and weight epsilon it gives the most likely
     table.
     """
 

@@ -34,7 +34,7 @@ FAINTEST = -25.0
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of two trees over the same leaves, with the reports of its levels from the leaves up."""
+    """One of two trees over the same leaves, with the outputs of its levels from the leaves up."""
 
     tree: Tree
     reports: Sequence[LevelReports]

@@ -1,7 +1,7 @@
 """The exact posterior of two-way tables with few rows or few people, for all row sums at once.
 
 A column of a table is a point (x_1, …, x_R) of a grid. Columns add up to the row sums, so their distributions are
-convolved in R dimensions. The reports about rows and total multiply the distribution of the sums. The message of all
+convolved in R dimensions. The outputs about rows and total multiply the distribution of the sums. The message of all
 other columns to one column is the convolution of those before and those after it. Tables with more columns than rows
 cost least.
 

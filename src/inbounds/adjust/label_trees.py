@@ -41,7 +41,7 @@ MOST_CELLS = 50_000
 
 @dataclass(frozen=True, eq=False)
 class LabelTree:
-    """Reports about every label of every group, for each level, label by label.
+    """Outputs about every label of every group, for each level, label by label.
 
     sums: whether the labels of a group sum to its public size ("known"), to at most that ("most"), or to any number
     ("").

@@ -1,4 +1,4 @@
-"""Reports about the nodes of a level, as likelihoods of their true values."""
+"""Outputs about the nodes of a level, as likelihoods of their true values."""
 
 import math
 from dataclasses import dataclass
@@ -17,25 +17,25 @@ FAINTEST = 60.0
 
 
 class LevelReports(Protocol):
-    """Reports y of the nodes of one level."""
+    """Outputs y of the nodes of one level."""
 
     @property
     def y(self) -> Ints:
-        """The reports."""
+        """The outputs."""
         ...
 
     @property
     def steepness(self) -> float:
-        """Fall of the log likelihood per unit, far from the report."""
+        """Fall of the log likelihood per unit, far from the output."""
         ...
 
     @property
     def variance(self) -> float:
-        """Variance of a report about a value far from the ends of the range."""
+        """Variance of an output about a value far from the ends of the range."""
         ...
 
     def unbiased_estimate(self, sizes: Ints) -> Floats:
-        """Estimate the true values of nodes of these sizes without bias; return the reports if no such estimate is
+        """Estimate the true values of nodes of these sizes without bias; return the outputs if no such estimate is
         known.
         """
         ...
@@ -47,7 +47,7 @@ class LevelReports(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class GeometricReports:
-    """Truncated geometric reports: Pr[y | x] is proportional to exp(-rate·|y - x|) in x, at the ends of the range too.
+    """Truncated geometric outputs: Pr[y | x] is proportional to exp(-rate·|y - x|) in x, at the ends of the range too.
 
     rate: epsilon per unit. Pr[0 | x] collects all noise that leaves the range, α^x/(1 + α) with α = exp(-rate): the
     same shape in x.
@@ -65,7 +65,7 @@ class GeometricReports:
         return geometric_variance(self.rate)
 
     def unbiased_estimate(self, sizes: Ints) -> Floats:
-        """Move a report at an end of the range outwards by the mean excess of the noise, α/(1 - α)."""
+        """Move an output at an end of the range outwards by the mean excess of the noise, α/(1 - α)."""
         beyond = np.where(sizes > 0, 1 / np.expm1(min(self.rate, STEEPEST)), 0.0)
         return np.where(self.y <= 0, -beyond, np.where(self.y >= sizes, sizes + beyond, self.y.astype(np.float64)))
 
@@ -91,7 +91,7 @@ class KnownTotals:
 
 @dataclass(frozen=True, eq=False)
 class NoReports:
-    """No reports: every value is equally likely; y and variance only place the windows."""
+    """No outputs: every value is equally likely; y and variance only place the windows."""
 
     y: Ints
     variance: float = 1e12
@@ -106,7 +106,7 @@ class NoReports:
 
 @dataclass(frozen=True, eq=False)
 class ReportColumns:
-    """Reports of any mechanisms: columns[which[v]][y, x] = Pr[y | x] for node v."""
+    """Outputs of any mechanisms: columns[which[v]][y, x] = Pr[y | x] for node v."""
 
     y: Ints
     which: Ints
@@ -159,7 +159,7 @@ def geometric_rate(variance: float) -> float:
 
 
 def reach(reports: LevelReports) -> int:
-    """Return how far from its report the true value of a node is searched."""
+    """Return how far from its output the true value of a node is searched."""
     return int(FAINTEST / reports.steepness) + 2
 
 

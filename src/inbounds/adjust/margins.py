@@ -1,11 +1,11 @@
 """The posterior of trees with three levels or more: the prior is used for leaves and their parents only.
 
 The prior treats the parents of leaves as independent. For a node with many parents below it, that would make the prior
-too certain of the sum, and wrong where whole branches differ. So nodes above the parents are estimated from reports
-alone. A branch is a grandparent with its parents and leaves. Its posterior is exact given the prior, its own reports,
-and a normal approximation of what all other reports say about its sum.
+too certain of the sum, and wrong where whole branches differ. So nodes above the parents are estimated from outputs
+alone. A branch is a grandparent with its parents and leaves. Its posterior is exact given the prior, its own outputs,
+and a normal approximation of what all other outputs say about its sum.
 
-The approximation is least squares without ranges, from below and from above. Reports at the ends of a range are
+The approximation is least squares without ranges, from below and from above. Outputs at the ends of a range are
 corrected for bias; otherwise every small node would pull its margin towards the middle.
 """
 
@@ -32,13 +32,13 @@ DEVIATIONS = 12
 
 @dataclass(frozen=True, eq=False)
 class NormalApproximation:
-    """A normal approximation of what some reports say about the nodes of a level."""
+    """A normal approximation of what some outputs say about the nodes of a level."""
 
     mean: Floats
     variance: Floats
 
     def combine(self, other: "NormalApproximation") -> "NormalApproximation":
-        """Combine with independent reports about the same nodes."""
+        """Combine with independent outputs about the same nodes."""
         precision = 1 / self.variance + 1 / other.variance
         mean = (self.mean / self.variance + other.mean / other.variance) / precision
         return NormalApproximation(mean, 1 / precision)
@@ -51,7 +51,7 @@ class NormalApproximation:
 
 @dataclass(frozen=True, eq=False)
 class BranchReports:
-    """Reports of a level combined with what all other reports say about its nodes; y and variance only place
+    """Outputs of a level combined with what all other outputs say about its nodes; y and variance only place
     windows.
     """
 
@@ -99,7 +99,7 @@ def adjust_by_branch(tree: Tree, reports: Sequence[LevelReports], prior: Prior) 
 
 
 def margin_values(tree: Tree, reports: Sequence[LevelReports]) -> int:
-    """Bound the size of the margins of one level, nodes × window, for any reports."""
+    """Bound the size of the margins of one level, nodes × window, for any outputs."""
     levels = zip(tree.sizes[BRANCH - 1 :], reports[BRANCH - 1 :], strict=True)
     return max(
         (len(sizes) * min(_window(level_reports.variance), int(sizes.max()) + 1) for sizes, level_reports in levels),
@@ -115,7 +115,7 @@ def _window(variance: float) -> int:
 def remaining_reports(
     tree: Tree, reports: Sequence[LevelReports]
 ) -> tuple[list[NormalApproximation], list[NormalApproximation]]:
-    """Approximate, for every node, the reports below it, and all reports that are neither below it nor its own."""
+    """Approximate, for every node, the outputs below it, and all outputs that are neither below it nor its own."""
     estimates = [
         _normal(level, level.unbiased_estimate(sizes)) for level, sizes in zip(reports, tree.sizes, strict=True)
     ]
@@ -137,7 +137,7 @@ def remaining_reports(
 
 
 def _normal(reports: LevelReports, mean: Floats) -> NormalApproximation:
-    """Approximate the reports of a level by normal distributions with this mean."""
+    """Approximate the outputs of a level by normal distributions with this mean."""
     return NormalApproximation(mean, np.broadcast_to(np.maximum(reports.variance, NO_VARIANCE), mean.shape))
 
 
@@ -147,7 +147,7 @@ def _no_information(nodes: int) -> NormalApproximation:
 
 
 def _margin_posterior(sizes: Ints, reports: LevelReports, others: NormalApproximation) -> Marginals:
-    """Compute the marginals of nodes from their own reports and the approximation of all other reports."""
+    """Compute the marginals of nodes from their own outputs and the approximation of all other outputs."""
     approximation = _normal(reports, reports.y.astype(np.float64))
     combined = approximation.combine(others) if reports.variance > 0 else approximation
     width = min(_window(float(combined.variance.max())), int(sizes.max()) + 1)

@@ -1,6 +1,6 @@
 """The posterior of every node of a tree of counts, by sum-product.
 
-Each parent of leaves has classes z with weights. Given z its leaves are independent, and every node has a report.
+Each parent of leaves has classes z with weights. Given z its leaves are independent, and every node has an output.
 Messages go up (how likely each sum is) and down (how likely the rest of the tree makes it). They are stored in windows
 that hold all but 1e-12 of their mass.
 
@@ -37,14 +37,14 @@ PORTION = 1 << 19
 """Largest number of entries of the leaves' messages in memory at a time: what a processor's cache holds."""
 
 FULL_RANGE = 256
-"""Largest number of values of a leaf that is stored in full; wider leaves get a window around their report."""
+"""Largest number of values of a leaf that is stored in full; wider leaves get a window around their output."""
 
 FAR = 3.0
 """A parent is tilted if leaves and margin differ by more standard deviations than this."""
 
 
 class OutOfWindow(ArithmeticError):
-    """Reports and prior contradict each other by more than floats can represent."""
+    """Outputs and prior contradict each other by more than floats can represent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ def _first_at_least(rows: Floats, bounds: Floats) -> Ints:
 def posterior(tree: Tree, reports: Sequence[LevelReports], prior: Prior) -> list[Marginals]:
     """Compute the marginal distribution of every node, level by level from the leaves.
 
-    Raises `OutOfWindow` if reports and prior contradict each other beyond float range.
+    Raises `OutOfWindow` if outputs and prior contradict each other beyond float range.
     """
     leaves = _Leaves.from_tree(tree, reports, prior)
     if tree.depth == 2:

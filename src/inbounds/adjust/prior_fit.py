@@ -1,8 +1,8 @@
-"""Fit of the prior of leaves to the reports alone (empirical Bayes, which is post-processing).
+"""Fit of the prior of leaves to the outputs alone (empirical Bayes, which is post-processing).
 
 Every parent of leaves has an unknown mean rate. Given it, the leaves are independent and have a common shape. The shape
 is unknown, and so is the beta distribution of the parents' rates. The prior averages over all of them, weighted by the
-reports of *the other* parents: the posterior already counts the parent's own reports. If parents were assumed to differ
+outputs of *the other* parents: the posterior already counts the parent's own outputs. If parents were assumed to differ
 more than they do (any rate equally likely, or each parent's noisy estimate), leaves would look more alike than they
 are, and intervals would be too short.
 
@@ -34,7 +34,7 @@ SPREADS = tuple(root**2 for root in LEAF_ROOTS)
 PASSES = 3
 MATCHED = 50
 """How often each value of a shape is computed where halves of the leaves are compared, and how many products with a
-report cost as much as computing one value."""
+output cost as much as computing one value."""
 
 NEGLIGIBLE = 0.02
 """Shapes with a smaller probability are left out."""
@@ -61,7 +61,7 @@ PORTION = 1 << 22
 
 
 def fit_local_rates(tree: Tree, reports: Sequence[LevelReports]) -> Rates:
-    """Fit the rates of every parent of leaves, and the shapes, to the reports about leaves and parents.
+    """Fit the rates of every parent of leaves, and the shapes, to the outputs about leaves and parents.
 
     The grid of rates must be as fine as the combined information of leaves and parent. Rates further apart would make
     the posterior of the parent a comb of separate peaks.
@@ -80,7 +80,7 @@ def fit_local_rates(tree: Tree, reports: Sequence[LevelReports]) -> Rates:
 
 
 def fit_label_rates(sizes: Ints, label: Ints, parents: int, reports: LevelReports) -> LabelRates:
-    """Fit the rates of labels, which leaves of different parents share, and the shapes to the reports about the
+    """Fit the rates of labels, which leaves of different parents share, and the shapes to the outputs about the
     leaves.
     """
     distinct = _DistinctReports.from_reports(sizes, label, reports)
@@ -103,11 +103,11 @@ def fit_label_rates(sizes: Ints, label: Ints, parents: int, reports: LevelReport
 # --- which shapes, and how common each rate is --------------------------------------------------------------
 
 Evidence = dict[Shape, Floats]
-"""The log probability of each parent's reports for every shape, parents × rates."""
+"""The log probability of each parent's outputs for every shape, parents × rates."""
 
 
 def _evidence(distinct: "_DistinctReports", rates: Floats, sums: LevelReports) -> Evidence:
-    """Compute the evidence of all candidate shapes from the reports about leaves and parents."""
+    """Compute the evidence of all candidate shapes from the outputs about leaves and parents."""
     if int(distinct.sizes.max()) >= WIDEST or distinct.counts.sum() < KINDS:
         return {shape: distinct.log_evidence(rates, shape, sums) for shape in map(BetaBinomialShape, SPREADS)}
     return _evidence_by_halves(distinct, rates, sums)
@@ -140,12 +140,12 @@ def _evidence_by_halves(distinct: "_DistinctReports", rates: Floats, sums: Level
 
 
 def _total(evidence: Mapping[Any, Floats]) -> float:
-    """Compute the log probability of all reports, with shapes and rates equally likely."""
+    """Compute the log probability of all outputs, with shapes and rates equally likely."""
     return float(logsumexp([_parent_log_mean(log).sum() for log in evidence.values()])) - float(np.log(len(evidence)))
 
 
 def _parent_log_mean(log: Floats) -> Floats:
-    """Compute log mean exp over rates: the log probability of each parent's reports."""
+    """Compute log mean exp over rates: the log probability of each parent's outputs."""
     top = log.max(axis=1)
     return np.asarray(top + np.log(np.exp(log - top[:, None]).mean(axis=1)))
 
@@ -157,9 +157,9 @@ def _shares(evidence: Evidence) -> dict[Shape, float]:
 
 
 def _select_shapes(evidence: Evidence, steps: Floats) -> dict[Shape, Floats]:
-    """Select the shapes that are likely given all reports, each with a joint prior of shape and rate, parents × rates.
+    """Select the shapes that are likely given all outputs, each with a joint prior of shape and rate, parents × rates.
 
-    With E_u(shape, population) the probability of the reports about parent u, averaged over a population's rates, the
+    With E_u(shape, population) the probability of the outputs about parent u, averaged over a population's rates, the
     weight of both for parent v is Π_{u ≠ v} E_u.
     """
     betas, log_priors = _populations(steps)
@@ -189,7 +189,7 @@ def _populations(steps: Floats) -> tuple[Floats, Floats]:
 
 
 def _population_evidence(log_evidence: Floats, betas: Floats) -> Floats:
-    """Compute the log probability of each parent's reports, averaged over the rates of each population."""
+    """Compute the log probability of each parent's outputs, averaged over the rates of each population."""
     top = log_evidence.max(axis=1, keepdims=True)
     return np.asarray(top + np.log(np.maximum(np.exp(log_evidence - top) @ betas.T, 1e-300)))
 
@@ -256,12 +256,12 @@ def _grid(log_evidence: Floats, t: Floats) -> Floats:
 
 
 def window_size(size: int, far: int, rates: int) -> int:
-    """Return how many values are processed together: all of a short range, else about half the reach of a report."""
+    """Return how many values are processed together: all of a short range, else about half the reach of an output."""
     return size + 1 if size < WIDEST else min(max(far, WIDEST // 4), PORTION // rates, size + 1)
 
 
 def fitting_cost(sizes: Ints, reports: LevelReports) -> int:
-    """Bound the number of values of shapes that the fit computes, for any reports."""
+    """Bound the number of values of shapes that the fit computes, for any outputs."""
     rates, far, values = len(_steps(sizes.sum())), reach(reports), 0
     for size, leaves in zip(*(column.tolist() for column in np.unique(sizes, return_counts=True)), strict=True):
         near = min(size + 1, 2 * far + 2 * window_size(size, far, rates))
@@ -270,12 +270,12 @@ def fitting_cost(sizes: Ints, reports: LevelReports) -> int:
     return passes * len(SPREADS) * rates * values
 
 
-# --- distinct reports ---------------------------------------------------------------------------------------
+# --- distinct outputs ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class _DistinctReports:
-    """The distinct reports about leaves: size, an example leaf of each, and how often each parent has it.
+    """The distinct outputs about leaves: size, an example leaf of each, and how often each parent has it.
 
     odd: the same counts over every other leaf.
     """
@@ -288,7 +288,7 @@ class _DistinctReports:
 
     @classmethod
     def from_reports(cls, leaf_sizes: Ints, parent: Ints, reports: LevelReports) -> "_DistinctReports":
-        """Count equal pairs of size and report for every parent."""
+        """Count equal pairs of size and output for every parent."""
         pairs = np.stack([leaf_sizes, reports.y])
         (sizes, _), leaf, which = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
         shape = int(parent.max()) + 1, len(leaf)
@@ -300,12 +300,12 @@ class _DistinctReports:
 
     @property
     def halves(self) -> tuple["_DistinctReports", "_DistinctReports"]:
-        """The reports of every other leaf, and those of the rest."""
+        """The outputs of every other leaf, and those of the rest."""
         one, other = (replace(self, counts=half, odd=half) for half in (self.odd, self.counts - self.odd))
         return one, other
 
     def log_evidence(self, rates: Floats, shape: Shape, sums: LevelReports | None = None) -> Floats:
-        """Compute the log probability of the reports about a parent's leaves, and `sums` about itself, parents ×
+        """Compute the log probability of the outputs about a parent's leaves, and `sums` about itself, parents ×
         rates.
         """
         moments = self.moments(rates, shape, 0 if sums is None else 2)
@@ -313,14 +313,14 @@ class _DistinctReports:
         return of_leaves if sums is None else of_leaves + self.log_evidence_of_sums(moments, sums)
 
     def log_evidence_of_leaves(self, moments: Floats) -> Floats:
-        """Compute the log probability of the reports about a parent's leaves from the moments of a shape."""
+        """Compute the log probability of the outputs about a parent's leaves from the moments of a shape."""
         return np.asarray(self.counts @ np.log(moments[0]))
 
     def log_evidence_of_sums(self, moments: Floats, sums: LevelReports) -> Floats:
-        """Approximate the log probability of the reports about parents, given the rate and the leaves' reports.
+        """Approximate the log probability of the outputs about parents, given the rate and the leaves' outputs.
 
         It is that of a normal density, which is accurate enough to place a grid. The means and variances of the leaves
-        given their reports add up. Treating the sums as independent of the leaves' reports, which are about the same
+        given their outputs add up. Treating the sums as independent of the leaves' outputs, which are about the same
         people, would make leaves look more alike than they are.
         """
         chances, first, second = moments
@@ -329,9 +329,9 @@ class _DistinctReports:
         return np.asarray(-((sums.y[:, None] - self.counts @ mean) ** 2) / (2 * variance) - np.log(variance) / 2)
 
     def moments(self, rates: Floats, shape: Shape, most: int) -> Floats:
-        """Compute E[x^power; report] of a leaf of each mean rate, powers 0..most × distinct reports × rates.
+        """Compute E[x^power; output] of a leaf of each mean rate, powers 0..most × distinct outputs × rates.
 
-        At power 0 this is the probability of the report. Only values within reach of the reports are used.
+        At power 0 this is the probability of the output. Only values within reach of the outputs are used.
         """
         moments = np.full((most + 1, len(self.sizes), len(rates)), 1e-300)
         for size in np.unique(self.sizes):
@@ -345,7 +345,7 @@ class _DistinctReports:
         return moments
 
     def _windows(self, size: int, rates: int) -> Iterator[tuple[Ints, int, int]]:
-        """Yield the reports within reach of each run of values of leaves of this size, with its start and length."""
+        """Yield the outputs within reach of each run of values of leaves of this size, with its start and length."""
         which, far = np.flatnonzero(self.sizes == size), reach(self.reports)
         run = window_size(size, far, rates)
         y = self.reports.y[self.leaves[which]]

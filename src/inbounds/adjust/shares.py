@@ -4,18 +4,18 @@ The shares minimize
 
     Σ_l weight[l] · error[l] / yardstick[l]
 
-where error[l] is the standard deviation of a node of level l given all reports, and yardstick[l] that of the exact
+where error[l] is the standard deviation of a node of level l given all outputs, and yardstick[l] that of the exact
 average of its parent (of the best constant, for the top). The yardstick does not depend on the shares: it is the spread
 between siblings under the prior of `spreads`. Measured against the published average of its parent, a level would seem
 to gain when its parent gets worse.
 
-With share s, a report of a level has the variance U = 2α/(1 - α)², α = exp(-s·epsilon). A node known from its own
-report and those below it has the variance
+With share s, an output of a level has the variance U = 2α/(1 - α)², α = exp(-s·epsilon). A node known from its own
+output and those below it has the variance
 
     E[l] = 1/(1/U[l] + 1/(k[l]·E[l-1])),     E[0] = U[0],
 
 with k children. Siblings differ from the average of their parent by τ. The average and the differences have
-independent reports, so that
+independent outputs, so that
 
     V[top] = 1/(1/τ[top]² + 1/E[top]),     V[l] = V[l+1]/k² + (1 - 1/k)/(1/τ[l]² + 1/E[l]).
 
@@ -53,7 +53,7 @@ class LevelFacts:
 
 
 Deviations = Callable[[Sequence[LevelFacts], Sequence[float]], list[float]]
-"""From levels and the variances of their reports to the standard deviation of a node of each level."""
+"""From levels and the variances of their outputs to the standard deviation of a node of each level."""
 
 
 def optimize_shares(levels: Sequence[LevelFacts], deviations: Deviations) -> tuple[Fraction, ...]:
@@ -113,7 +113,7 @@ def tree_deviations(levels: Sequence[LevelFacts], variances: Sequence[float]) ->
 
 
 def subtree_variances(levels: Sequence[LevelFacts], variances: Sequence[float]) -> list[float]:
-    """Compute E of every level of a tree: of a node given its own report and those below it."""
+    """Compute E of every level of a tree: of a node given its own output and those below it."""
     below = [variances[0]]
     for level, variance in zip(levels[1:], variances[1:], strict=True):
         below.append(combine_variances(variance, level.children * below[-1]))
@@ -121,7 +121,7 @@ def subtree_variances(levels: Sequence[LevelFacts], variances: Sequence[float]) 
 
 
 def separate_deviations(levels: Sequence[LevelFacts], variances: Sequence[float]) -> list[float]:
-    """Compute the standard deviations of nodes that nothing but their own report tells about."""
+    """Compute the standard deviations of nodes that nothing but their own output tells about."""
     return [variance**0.5 for variance in variances]
 
 
@@ -140,5 +140,5 @@ def margin_deviations(levels: Sequence[LevelFacts], variances: Sequence[float]) 
 
 
 def combine_variances(one: float, other: float) -> float:
-    """Return the variance of a value that two independent normal reports tell about."""
+    """Return the variance of a value that two independent normal outputs tell about."""
     return one * other / (one + other) if one + other > 0 else 0.0

@@ -12,7 +12,7 @@ along this spread.
 
 Cost: at most MOST_SURVEYS adjustments of about MOST_CELLS cells, or a quarter of them where cells belong to two trees,
 whose posterior takes many rounds. A larger tree is thinned to some of its parents. The
-report about a node that lost children gets the variance that these would have added, and its own error comes from the
+output about a node that lost children gets the variance that these would have added, and its own error comes from the
 variances of the whole tree (`shares`).
 """
 
@@ -90,7 +90,7 @@ class SurveyPrior:
 
 
 class SimulatedTable(Protocol):
-    """A statistic that adds up, before its reports."""
+    """A statistic that adds up, before its outputs."""
 
     @property
     def cells(self) -> int:

@@ -1,10 +1,10 @@
-"""The prior of a table that adds up, before any report: how much groups of one parent are expected to differ.
+"""The prior of a table that adds up, before any output: how much groups of one parent are expected to differ.
 
 Leaves scatter around the rate of their parent, and parents around the rate of theirs, each with an unknown spread: the
 correlation of two people of one node. Roots of spreads, the standard deviations of rates, have a uniform prior, as
 Gelman (2006) advises. The rates of all labels of the whole table are uniform on the simplex.
 
-`prior_fit` averages over this prior given the reports, `simulated` draws surveys from it, and `shares` uses its second
+`prior_fit` averages over this prior given the outputs, `simulated` draws surveys from it, and `shares` uses its second
 moments.
 """
 

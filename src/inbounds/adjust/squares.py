@@ -1,6 +1,6 @@
-"""Least squares on a tree from the reports alone, levels weighted by their variances, without ranges.
+"""Least squares on a tree from the outputs alone, levels weighted by their variances, without ranges.
 
-Two passes (Hay, Rastogi, Miklau, Suciu 2010, section 4, for any variances). Up: average each node's own report and the
+Two passes (Hay, Rastogi, Miklau, Suciu 2010, section 4, for any variances). Up: average each node's own output and the
 sum of its children. Down: divide the difference between a parent and its children in proportion to their variances.
 """
 
@@ -20,7 +20,7 @@ LEAST_VARIANCE = 1e-9
 
 
 def least_squares(tree: Tree, reports: Sequence[LevelReports]) -> list[Floats]:
-    """Find the real values of every level that add up and are closest to the reports."""
+    """Find the real values of every level that add up and are closest to the outputs."""
     variances = variances_up(tree, reports)
     values = [reports[0].y.astype(np.float64)]
     for level, parent in enumerate(tree.parents):
@@ -34,7 +34,7 @@ def least_squares(tree: Tree, reports: Sequence[LevelReports]) -> list[Floats]:
 
 
 def variances_up(tree: Tree, reports: Sequence[LevelReports]) -> list[Floats]:
-    """Compute the variance of every node given its own report (U) and the sum of its children (S): 1/(1/U + 1/S)."""
+    """Compute the variance of every node given its own output (U) and the sum of its children (S): 1/(1/U + 1/S)."""
     variances = [np.full(len(tree.sizes[0]), max(reports[0].variance, LEAST_VARIANCE))]
     for parent, level_reports in zip(tree.parents, reports[1:], strict=True):
         spread = np.bincount(parent, variances[-1])

@@ -1,4 +1,4 @@
-"""Adjustment of the reports of a tree: whole numbers in range that add up, with credible intervals.
+"""Adjustment of the outputs of a tree: whole numbers in range that add up, with credible intervals.
 
 This is deterministic post-processing. The published whole numbers d add up and minimize
 Σ_l weight[l] · (mean over the nodes of level l of E|X - d|) under the posterior. They are not the most likely table,
@@ -89,7 +89,7 @@ def adjust_tree(
 
 
 def is_feasible(tree: Tree, reports: Sequence[LevelReports]) -> bool:
-    """Return whether fitting the prior and computing the posterior need at most a minute and 2 GB, for any reports."""
+    """Return whether fitting the prior and computing the posterior need at most a minute and 2 GB, for any outputs."""
     widest = int(tree.sizes[0].max()) + 1
     siblings = int(tree.children[0].max()) * RATES * leaf_window(widest, reports[0])
     if len(tree.sizes[0]) * RATES * widest > LARGEST or siblings > SIBLINGS or margin_values(tree, reports) > MARGINS:

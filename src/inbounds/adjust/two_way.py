@@ -38,7 +38,7 @@ MOST_POINTS = 10**8
 
 @dataclass(frozen=True, eq=False)
 class TwoWay:
-    """Reports about tables of `rows` × `columns` cells, one table after another, cells row by row.
+    """Outputs about tables of `rows` × `columns` cells, one table after another, cells row by row.
 
     sizes: the largest value of every node of a table. known_totals: the cells of a table sum to its size; otherwise to
     at most that. row_sums, column_sums: None for a margin that is not requested.

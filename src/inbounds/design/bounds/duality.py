@@ -78,7 +78,7 @@ def _limit_cost(problem: Problem, duals: Duals) -> list[float]:
 
 
 def trivial_bound(problem: Problem) -> float:
-    """Compute the bound without multipliers: every answer reported at its least loss."""
+    """Compute the bound without multipliers: every answer at its least loss."""
     return lower_bound(problem, Duals(), np.arange(problem.loss.size))
 
 

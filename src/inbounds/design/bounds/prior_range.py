@@ -6,7 +6,7 @@ As in `long_range`, numbers v_j give the bound sum_j v_j if for every output i
 
 Here v_j = p_j g_j with a smooth g, which suits smooth priors. It is proposed as for the geometric remap
 (`count_remap`): let T_s be the staircase around the noisy value s, and C_s = min_i sum_j p_j f(|i - j|) T_sj what its
-best report costs. At the optimum T v = C; hats solve that by least squares. Then g is lowered around every output that
+best output costs. At the optimum T v = C; hats solve that by least squares. Then g is lowered around every output that
 violates (1), until none does, every rounding counted against the bound.
 
 Every k-th answer may form a chain of its own, as in `long_range`. All chains share g, and one pass prices every output
@@ -52,7 +52,7 @@ distances that grow by the factor WIDER up to END widths of the noise beside thr
 FINE, WIDER, END = 8, 1.15, 10.0
 
 FARTHEST = 8.0
-"""Largest shift of a report, in widths of the noise, beside one reach."""
+"""Largest shift of an output, in widths of the noise, beside one reach."""
 
 OUTSIDE = 1e-6
 """Probability at either end of the prior that is left out of the bound, if it lies more than three widths from it."""

@@ -9,7 +9,7 @@ def geometric_matrix(distances: Floats, tails: Ints, heads: Ints, lengths: Float
     """Compute w_i · exp(-d(i, j)) with columns summing to one; if a w is negative, normalized columns of exp(-c d).
 
     distances: epsilon · distance of any two answers; lengths: epsilon · length of each edge. c is the largest rate that
-    is private: along an edge the ratio is at most exp(c length) · sums[head] / sums[tail], reached by the report
+    is private: along an edge the ratio is at most exp(c length) · sums[head] / sums[tail], reached by the output
     `tail`.
     """
     kernel = np.exp(-distances)

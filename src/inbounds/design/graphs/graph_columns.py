@@ -1,6 +1,6 @@
 """The optimum on a graph as a mix of private rows: column generation with a proved bound.
 
-A private matrix is a sum of rows from the cone, each reported as one output. A small linear program mixes the rows
+A private matrix is a sum of rows from the cone, each used for one output. A small linear program mixes the rows
 found so far so that they sum to one at every answer; its duals v price all others (`closure_pricing`,
 `tree_pricing`). While many new rows are added, the duals are smoothed (Wentges 1997) and only outputs that gained are
 priced again. For the worst-case aim the weights of the answers are part of the duals.

@@ -24,7 +24,7 @@ LONGER = 4.0
 """Times as much time must remain as tiles of the last size took, for the next size to be tried."""
 
 AT_ONCE = 1 << 30
-"""Multiplications between two looks at the clock: all best reports of up to 1,024 answers are found."""
+"""Multiplications between two looks at the clock: all best outputs of up to 1,024 answers are found."""
 
 Solve = Callable[[GraphComponent, float], tuple[Floats, float, str]]
 
@@ -51,7 +51,7 @@ def solve(part: GraphComponent, deadline: float, solve_tile: Solve) -> tuple[Flo
 
 
 def _remap(part: GraphComponent, P: Floats, deadline: float) -> Floats:
-    """Report the best output under the prior, or equal weights, for each output of P, until the deadline."""
+    """Take the best output under the prior, or equal weights, for each output of P, until the deadline."""
     guesses = np.arange(len(P))
     step = max(1, AT_ONCE // part.loss.size)
     for start in range(0, len(P), step):

@@ -61,8 +61,8 @@ def _parts(problem: Problem) -> Iterator[tuple[Ints, GraphComponent, float]]:
 def solve_part(part: GraphComponent, deadline: float) -> tuple[Floats, float, str]:
     """Solve a component by the method that suits it, and by another one if a gap and time remain."""
     if part.network.size == 1 or not (part.loss * part.weights).any():
-        return part.constant, 0.0, "one report"
-    best, low, name = part.constant, 0.0, "one report"
+        return part.constant, 0.0, "one output"
+    best, low, name = part.constant, 0.0, "one output"
     if part.network.size > QUICK and len(part.loss) == part.network.size:
         now = time.monotonic()
         share = 1.0 if part.network.size > LARGE else AT_FIRST

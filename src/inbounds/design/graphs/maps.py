@@ -1,9 +1,9 @@
-"""Designs for large maps: metric noise as a table, the best cell to report, a bound by tiles.
+"""Designs for large maps: metric noise as a table, the best cell for each, a bound by tiles.
 
 On a map without ends no mechanism is better on average, or for the worst answer, than this noise; the ends are what is
 left to gain. Without the edges between them, tiles of the map are separate problems. Dropping constraints can only
 lower the least loss, so the sum of the tiles' bounds is a bound, and for the worst answer that of any tile is. If
-losses never fall as steps grow, a report outside a tile is no better for any cell of it than the nearest cell of the
+losses never fall as steps grow, an output outside a tile is no better for any cell of it than the nearest cell of the
 tile.
 """
 
@@ -47,9 +47,9 @@ def accepts(query: RangeQuery, loss: Loss) -> bool:
 def remapped_noise(
     query: RangeQuery, epsilon: Fraction, loss: Loss, prior: Floats, worst: bool, max_seconds: float
 ) -> tuple[PlaneNoise, float]:
-    """Design the noise of the map's metric, with the best report of every cell for an average loss; with a lower bound.
+    """Design the noise of the map's metric, with the best output of every cell for an average loss; with a lower bound.
 
-    For the worst answer reports stay as they are, if that is better: its loss is that of an inner cell, which noise at
+    For the worst answer outputs stay as they are, if that is better: its loss is that of an inner cell, which noise at
     the ends of the map cannot lower.
     """
     start, metric = time.monotonic(), require_map_metric(query)

@@ -1,7 +1,7 @@
 """The route for any neighbourhood without properties: mixes of extreme rays, by column generation, with a proved bound.
 
 A private matrix is a sum of rows from the cone of `pricing`, so it is a non-negative mix of the cone's
-extreme rays, each reported as one output. The mix must sum to one at every answer: n equations, one column
+extreme rays, each used for one output. The mix must sum to one at every answer: n equations, one column
 per (ray, output). A small linear program chooses among the rays found so far; its duals v price all others.
 First come staircases, priced all at once. Then the shortest path of `pricing` prices all rays, and when none
 improves, v proves the optimum. For the worst case every answer has a second equation, its loss, whose duals act as the
@@ -357,7 +357,7 @@ class PricingResult:
     """The result of pricing.
 
     mix: duals, with v lowered so that no ray improves. bound: what they prove up to rounding. log_rays, outputs: the
-    improving rays, as logs, with the outputs to report them as.
+    improving rays, as logs, with the outputs to use them for.
     """
 
     mix: MasterSolution

@@ -2,8 +2,8 @@
 
 `geometric` proves what is optimal. Here the answers are 0..n-1, one step apart, and the loss is a function f
 of the error. The posterior weight of answer j at the geometric value s is p_j alpha^|s-j|; its sums, and its
-moments around s, follow from linear recursions, from both ends. So the cost of reporting y at s takes O(1)
-for absolute, squared and threshold losses, and since the best report does not fall as s grows, all n of them
+moments around s, follow from linear recursions, from both ends. So the cost of the output y at s takes O(1)
+for absolute, squared and threshold losses, and since the best output does not fall as s grows, all n of them
 take O(n log n).
 """
 
@@ -18,22 +18,22 @@ from inbounds.design.problem import Floats, Ints
 
 Bools = NDArray[np.bool_]
 
-#: a term gathers at most four roundings per step of its recursion; twice, because the best report was chosen
+#: a term gathers at most four roundings per step of its recursion; twice, because the best output was chosen
 #: by rounded costs
 DOUBT = 8 * 2.0**-53
 #: alpha^(TAIL / epsilon) = 4e-44: answers farther away are left out where a cost is summed term by term
 TAIL = 100.0
-#: a posterior that weighs less is lost to underflow, or to the answers left out: it tells no best report
+#: a posterior that weighs less is lost to underflow, or to the answers left out: it tells no best output
 FAINT, FAINT_IN_TAIL = 1e-250, 1e-36
 #: losses that differ by less are the same: a unit that is no power of two rounds
 SAME = 2.0**-50
-#: pairs (value, report) times answers that are held in memory at once
+#: pairs (value, output) times answers that are held in memory at once
 BATCH = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Remap:
-    """A remap: outputs[s] is the report of the geometric value s; its average loss; a lower bound on any private
+    """A remap: outputs[s] is the output of the geometric value s; its average loss; a lower bound on any private
     loss.
     """
 
@@ -73,11 +73,11 @@ class NoisePosterior:
 
 
 class RemapCost(Protocol):
-    """The cost of reporting y at geometric value s, sum_j p_j alpha^|s-j| f(|y-j|), and how far rounding may
+    """The cost of the output y at geometric value s, sum_j p_j alpha^|s-j| f(|y-j|), and how far rounding may
     move it."""
 
     def value(self, s: Ints, y: Ints) -> Floats:
-        """Return the cost of reporting y at s."""
+        """Return the cost of the output y at s."""
         ...
 
     def doubt(self, s: Ints, y: Ints) -> Floats:
@@ -85,12 +85,12 @@ class RemapCost(Protocol):
         ...
 
     def likely(self) -> Bools:
-        """Return which values s have enough probability to compare reports."""
+        """Return which values s have enough probability to compare outputs."""
         ...
 
 
 def remap(epsilon: float, loss: Floats, prior: Floats | None = None) -> Remap:
-    """Find the best report of every geometric value for answers 0..n-1, each one step from the next.
+    """Find the best output of every geometric value for answers 0..n-1, each one step from the next.
 
     loss[e]: loss of an error of e = 0..n-1, finite and not falling. prior: weights summing to one; None:
     uniform. Guarantee: optimal among all epsilon-private mechanisms under the average aim (theorem in
@@ -115,16 +115,16 @@ def remap(epsilon: float, loss: Floats, prior: Floats | None = None) -> Remap:
 
 
 def count_terms(epsilon: float, loss: Floats) -> int:
-    """Return how many terms are summed for the cost of one report under a prior: one if sums of a prior suffice."""
+    """Return how many terms are summed for the cost of one output under a prior: one if sums of a prior suffice."""
     n = len(loss)
     fast = _find_fast_cost(np.full(n, 1.0 / n), epsilon, loss - loss[0])
     return 1 if fast is not None else min(2 * math.ceil(TAIL / epsilon), 2 * n) + 1
 
 
 def least_variance(epsilon: float, prior: Floats) -> float:
-    """Compute the squared loss, in steps, of reporting the posterior mean of every geometric value; rounded down.
+    """Compute the squared loss, in steps, of the posterior mean of every geometric value; rounded down.
 
-    Σ_s w_s (x_2 - x_1² / x_0), x_k the moments of the posterior around s: no report, on or off the grid, loses less.
+    Σ_s w_s (x_2 - x_1² / x_0), x_k the moments of the posterior around s: no output, on or off the grid, loses less.
     """
     at, w = _posterior(prior, epsilon), _weights(len(prior), epsilon)
     zeroth, first, second = at.left[0] + at.beyond, at.right[1] - at.left[1], at.right[2] + at.left[2]
@@ -139,7 +139,7 @@ def least_variance(epsilon: float, prior: Floats) -> float:
 
 
 def _summary(cost: RemapCost, y: Ints, w: Floats, base: float) -> Remap:
-    """Compute the loss of the reports y and the bound; `base` is the loss of no error."""
+    """Compute the loss of the outputs y and the bound; `base` is the loss of no error."""
     s, sure = np.arange(len(y)), np.where(cost.likely(), w, 0.0)  # unlikely values cost at least zero
     value = cost.value(s, y)
     total = math.fsum(w * value)
@@ -157,13 +157,13 @@ def _weights(n: int, epsilon: float) -> Floats:
 def _best_reports(cost: RemapCost, n: int) -> Ints:
     """Find argmin_y of the cost for every s, non-decreasing in s.
 
-    Halve the gaps between solved s, and search between their reports. An unlikely value gets the report of the nearest
+    Halve the gaps between solved s, and search between their outputs. An unlikely value gets the output of the nearest
     likely one, so that a tie there does not restrict the others.
     """
     likely = np.flatnonzero(cost.likely())
     count = len(likely)
     half = 1 << count.bit_length()
-    reports = np.full(2 * half + 1, n - 1)  # by place in `likely` + 1, with ends that hold the outermost reports
+    reports = np.full(2 * half + 1, n - 1)  # by place in `likely` + 1, with ends that hold the outermost outputs
     reports[0] = 0
     while half := half // 2:
         at = np.arange(half, count + 1, 2 * half)
@@ -174,7 +174,7 @@ def _best_reports(cost: RemapCost, n: int) -> Ints:
 
 
 def _search(cost: RemapCost, s: Ints, low: Ints, high: Ints) -> Ints:
-    """Find the best report in low..high for each s; the first one if tied."""
+    """Find the best output in low..high for each s; the first one if tied."""
     count = high - low + 1
     first = np.cumsum(count) - count
     y = np.arange(count.sum()) - np.repeat(first - low, count)
@@ -343,7 +343,7 @@ class _SumCost:
 
 
 def _remap_ends(epsilon: float, loss: Floats, edge: int) -> Remap:
-    """Find the remap for a uniform prior: far from both ends every value is its own best report, and the ends are those
+    """Find the remap for a uniform prior: far from both ends every value is its own best output, and the ends are those
     of a short range."""
     n, short = len(loss), 2 * edge + 2
     cost = _SumCost(np.full(short, 1.0 / n), epsilon, (loss - loss[0])[:short])

@@ -2,7 +2,7 @@
 
 Let alpha_j = exp(-epsilon * d_j) be the ratio allowed between answers j and j + 1, and T[s, j] the product of
 the ratios between s and j: the rays of the cone with one peak. The truncated geometric mechanism is P =
-diag(w) T. With c_ij = prior_j * loss_ij and C_is = sum_j c_ij T[s, j], report s as y_s = argmin_i C_is.
+diag(w) T. With c_ij = prior_j * loss_ij and C_is = sum_j c_ij T[s, j], map s to y_s = argmin_i C_is.
 
 Theorem. If for all outputs i < i' the difference loss_ij - loss_i'j changes sign at most once along the
 answers j, from minus to plus, then no private matrix has a smaller average loss than sum_s w_s C_{y_s, s}.
@@ -121,7 +121,7 @@ def peak_weights(step: Floats) -> Floats:
 
 
 def peak_duals(c: Floats, C: Floats, y: Ints, step: Floats) -> Floats:
-    """Compute v with T v = C_y: the cost of the report y_s at s itself, plus what neighbours gain by their own reports.
+    """Compute v with T v = C_y: the cost of the output y_s at s itself, plus what neighbours gain by their own outputs.
 
     The tridiagonal inverse of T, arranged so that nothing large cancels:
     v_s = c[y_s, s] + sum over neighbours t of (C[y_s, t] - C[y_t, t]) * a / (1 - a^2).

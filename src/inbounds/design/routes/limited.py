@@ -1,6 +1,6 @@
 """The route with limits on other losses, such as: off by more than 2 in at most 5 of 100 cases, for every answer.
 
-As in `column_generation` a mechanism is a mix of extreme rays, each reported as one output, and a small program chooses
+As in `column_generation` a mechanism is a mix of extreme rays, each used for one output, and a small program chooses
 among the rays found so far. A limit is one more row of the program (one for every answer, or one for the average), and
 its multiplier is one more cost in the pricing: with multipliers q >= 0 of rows g . P <= b every private P within them
 has
@@ -163,7 +163,7 @@ class LimitedMaster:
         self.solver.changeColCost(int(self.worst), excess)
 
     def add(self, log_x: Floats, outputs: Ints) -> int:
-        """Add rays reported as outputs; return how many were new."""
+        """Add rays for outputs; return how many were new."""
         s, fresh = self.setting, []
         for c, (x, i) in enumerate(zip(log_x.T, outputs, strict=True)):
             key = np.append(np.round(x - x.max(), 9) + 0.0, i).tobytes()
@@ -395,7 +395,7 @@ def _generate(s: LimitedProgram, master: LimitedMaster, work_limit: float, deadl
 
 @dataclass(frozen=True, eq=False)
 class PricedRays:
-    """Improving rays, as logs, with the outputs to report them as; duals lowered until no ray improves, and the bound
+    """Improving rays, as logs, with the outputs to use them for; duals lowered until no ray improves, and the bound
     that they prove up to rounding."""
 
     log_rays: Floats

@@ -1,8 +1,8 @@
-"""The best reports for clamped noise of any shape, on a range of any length.
+"""The best outputs for clamped noise of any shape, on a range of any length.
 
-The cost of reporting s + u at the noisy value s is sum_j p_j t[s - j] f(|s + u - j|): for each shift u one convolution
+The cost of the output s + u at the noisy value s is sum_j p_j t[s - j] f(|s + u - j|): for each shift u one convolution
 of the prior p with the kernel t[d] f(|d + u|). Only shifts that can pay are tried, on a grid that is fine against the
-width of the noise. Under a uniform prior a value far from both ends is its own best report.
+width of the noise. Under a uniform prior a value far from both ends is its own best output.
 """
 
 import math
@@ -31,7 +31,7 @@ FAINT = 1e-12
 
 
 def best_reports(noise: Floats, losses: Floats, prior: Floats, reach: int, rate: float) -> Ints:
-    """Find the report of least expected loss for every noisy value 0..n-1.
+    """Find the output of least expected loss for every noisy value 0..n-1.
 
     noise[d + K]: probability of noise d, |d| <= K; they sum to one but for what is beyond. The noisy value is clamped
     to the range. losses[e]: of an error of e = 0..n-1 steps. prior: weights of the answers 0..n-1. Cost: O(n log n)
@@ -61,13 +61,13 @@ def best_reports(noise: Floats, losses: Floats, prior: Floats, reach: int, rate:
 
 
 def best_reports_evenly(law: Noise, losses: Floats, split: int, depth: int, reach: int, rate: float) -> Ints:
-    """Find the best reports of staircase noise under a uniform prior: `depth` values at each end do not stay as they
+    """Find the best outputs of staircase noise under a uniform prior: `depth` values at each end do not stay as they
     are.
     """
     size = law.size + 1
     if size < 2 * depth + 2:
         return best_reports(law.core / TOTAL, losses, np.full(size, 1.0 / size), reach, rate)
-    # the ends of long ranges are alike, and losses that differ by their unit have the same reports
+    # the ends of long ranges are alike, and losses that differ by their unit have the same outputs
     shape = (losses[: 2 * depth + 2] / (losses[losses > 0][:1] if losses[-1] > 0 else 1.0)).astype(np.float32)
     ends = np.frombuffer(_reports_of_end(shape.tobytes(), split, reach, rate), dtype=np.int64)
     reports = np.arange(size)
@@ -77,7 +77,7 @@ def best_reports_evenly(law: Noise, losses: Floats, split: int, depth: int, reac
 
 @lru_cache(maxsize=64)
 def _reports_of_end(losses: bytes, split: int, reach: int, rate: float) -> bytes:
-    """Return the best reports of the first values of a long range, half as many as there are losses."""
+    """Return the best outputs of the first values of a long range, half as many as there are losses."""
     table = np.frombuffer(losses, dtype=np.float32).astype(np.float64)
     errors = np.abs(np.arange(-len(table), len(table) + 1))
     noise = np.exp(-rate * np.where(errors < split, 0, (errors - split) // reach + 1))
@@ -108,7 +108,7 @@ class _Convolution:
 
 
 def _report_of_first(below: Floats, losses: Floats, prior: Floats) -> int:
-    """Return the best report for the first value, which stands for all values below it too."""
+    """Return the best output for the first value, which stands for all values below it too."""
     count = min(len(below), len(prior))
     f = losses[:count]
     weights = _Convolution.from_vector(prior[:count] * below[:count], 2 * count - 1)
@@ -117,7 +117,7 @@ def _report_of_first(below: Floats, losses: Floats, prior: Floats) -> int:
 
 
 def _fill_unsure(reports: Ints, sure: NDArray[np.bool_]) -> Ints:
-    """Give a value that has too little probability, or the largest shift, the report of the nearest other one."""
+    """Give a value that has too little probability, or the largest shift, the output of the nearest other one."""
     at = np.flatnonzero(sure)
     return np.asarray(reports[at[np.searchsorted((at[1:] + at[:-1]) / 2, np.arange(len(reports)))]])
 

@@ -1,4 +1,4 @@
-"""The route for ranges too long for a matrix: noise tables, with the best report of each noisy value.
+"""The route for ranges too long for a matrix: noise tables, with the best output of each noisy value.
 
 Where neighbours are one step apart geometric noise with the best remap is optimal on average (`geometric`). If one
 person moves the answer by several steps, staircase noise is, far from both ends of the range. Its one parameter, the
@@ -27,11 +27,11 @@ KEPT = frozenset({"symmetric", "row_honest", "row_monotone", "weakly_honest"})
 """Properties of noise on a range, if it is symmetric, larger errors are never likelier, and no value is renamed.
 
 An inner row holds the weights of the noise, the row of an end their running sums: both fall away from their answer. The
-truth has at least the largest weight; it is reported at least as often as by guessing once that is above the average.
+truth has at least the largest weight; the output is right as often as by guessing once that is above the average.
 """
 
 MOST_CONVOLVED = 1 << 28
-"""Largest product of answers and shifts for which the reports under a prior are searched."""
+"""Largest product of answers and shifts for which the outputs under a prior are searched."""
 
 MOST_SUMMED = 1 << 25
 """Largest product of answers and terms of a cost for which geometric noise is remapped too: some seconds."""
@@ -51,7 +51,7 @@ def propose_noise(
 ) -> Iterator[NoiseProposal]:
     """Yield noise tables for a goal. losses[e]: of an error of e steps, not falling.
 
-    most_remapped: most answers of a total or a mean whose noisy values get the best report each.
+    most_remapped: most answers of a total or a mean whose noisy values get the best output each.
     """
     reach, distance = find_noise_reach(query)
     rate, prior = float(epsilon * distance), to_prior(goal.prior, query)
@@ -76,7 +76,7 @@ def is_weakly_honest(law: Noise) -> bool:
 def _remapped(
     query: RangeQuery, epsilon: Fraction, goal: DesignGoal, losses: Floats, plain: Noise, split: int
 ) -> Iterator[NoiseProposal]:
-    """Yield staircase noise and geometric noise with the best report of each value."""
+    """Yield staircase noise and geometric noise with the best output of each value."""
     reach, distance = find_noise_reach(query)
     rate = float(epsilon * distance)
     if goal.prior is None:

@@ -1,6 +1,6 @@
 """A remap of noise whose worst answer loses little.
 
-Clamped noise loses most in the middle of the range. A remap that moves reports inwards there loses less, at the cost of
+Clamped noise loses most in the middle of the range. A remap that moves outputs inwards there loses less, at the cost of
 answers near the ends. This is a game: one side chooses a remap, the other one a prior. It is played on runs of noisy
 values that are short against the noise, with the first and the last value, where clamping collects what lies beyond, as
 runs of their own. Each round adds the best remap under a prior to the choice of remaps, and solves the game of this
@@ -8,7 +8,7 @@ choice, a linear program: its mixture of priors is what the next round starts fr
 
 If larger errors cost more in proportion (a convex loss), the mean of the mixture of remaps is as good as choosing among
 them. Otherwise each noisy value takes one of the remaps, in turns that follow the mixture; the first and the last value
-cannot take turns, so the game is played again with the report that they get. At last reports are moved by single steps
+cannot take turns, so the game is played again with the output that they get. At last outputs are moved by single steps
 as long as that lowers the largest losses.
 
 All of it proposes. The remap is post-processing, and `bounds.worst_range` proves how much a better one could gain.
@@ -31,7 +31,7 @@ KNOTS, WIDER = 32, 1.3
 """Knots of priors are at most a KNOTS-th of the range apart; their distance grows by the factor WIDER from an end."""
 
 GOLDEN, PLASTIC = (math.sqrt(5) - 1) / 2, 0.7548776662466927
-"""Multiples of the golden ratio, modulo one, meet any average closely over any run of values. So reports between two
+"""Multiples of the golden ratio, modulo one, meet any average closely over any run of values. So outputs between two
 answers are rounded, and remaps chosen; the inverse of the plastic number serves where both are needed."""
 
 ROUNDS, NEAR = 80, 5e-4
@@ -41,14 +41,14 @@ INERTIA = 0.5
 """Share of the best prior so far in the next one: without it rounds swing."""
 
 MOST_POLISHED, POLISHED = 1500, 64
-"""Most answers for which every report is moved by single steps; on longer ranges, where a step is little, as many from
+"""Most answers for which every output is moved by single steps; on longer ranges, where a step is little, as many from
 an end."""
 
 HARDNESS, SWEEPS = (300.0, 1000.0, 3000.0), 4
 """Sharpness with which the largest losses are told from the others, in units of the largest; most sweeps with each."""
 
 PARTNERS = 24
-"""Reports that may move the other way when one moves: losses hardly change but for the place."""
+"""Outputs that may move the other way when one moves: losses hardly change but for the place."""
 
 NEGLIGIBLE = 1e-9
 """Gain that is not worth a move."""
@@ -65,7 +65,7 @@ class CellNoise:
     """Clamped staircase noise on runs of noisy values, under some answers.
 
     places: middles of the runs. columns: the answers. channel[s, j] = Pr[run s | columns[j]]. losses[e]: of an error of
-    e steps. ends: the report of the first value, if it is fixed.
+    e steps. ends: the output of the first value, if it is fixed.
     """
 
     places: Floats
@@ -79,11 +79,11 @@ class CellNoise:
         return np.interp(np.abs(errors), np.arange(len(self.losses)), self.losses)
 
     def loss_per_answer(self, reports: Floats) -> Floats:
-        """Return the expected loss of every answer, if run s is reported as reports[s]."""
+        """Return the expected loss of every answer, if run s is mapped to reports[s]."""
         return np.asarray((self.channel * self.loss_of_errors(reports[:, None] - self.columns)).sum(axis=0))
 
     def best_reports(self, prior: Floats) -> Floats:
-        """Find the report of least loss of every run, between two places by a parabola."""
+        """Find the output of least loss of every run, between two places by a parabola."""
         costs = self.loss_of_errors(self.places[:, None] - self.columns) @ (prior[:, None] * self.channel.T)
         least = costs.argmin(axis=0)
         inner = np.clip(least, 1, len(costs) - 2)
@@ -146,7 +146,7 @@ class _Game:
     prior: Floats
 
     def shifts(self, reports: Floats, size: int) -> Floats:
-        """Return by how much every inner noisy value moves, from the reports of runs."""
+        """Return by how much every inner noisy value moves, from the outputs of runs."""
         inner = slice(1, -1)
         return np.interp(np.arange(size), self.cells.places[inner], (reports - self.cells.places)[inner])
 
@@ -222,7 +222,7 @@ def _take_turns(game: _Game, size: int) -> Ints:
 
 
 def _to_reports(reports: Floats, first: float, ratio: float) -> Ints:
-    """Round reports to answers, now up, now down; the first one alone. The second half mirrors the first."""
+    """Round outputs to answers, now up, now down; the first one alone. The second half mirrors the first."""
     size = len(reports)
     whole = np.floor(reports + np.modf(np.arange(size) * ratio)[0])
     whole[0] = round(first)
@@ -232,7 +232,7 @@ def _to_reports(reports: Floats, first: float, ratio: float) -> Ints:
 
 
 def _polish(reports: Ints, noise: _StaircaseSums, losses: Floats) -> Ints:
-    """Move reports by single steps, mirror images together, while that lowers the largest losses; never raise them.
+    """Move outputs by single steps, mirror images together, while that lowers the largest losses; never raise them.
 
     A move is judged by the sum over the answers of the exponential of their losses, ever sharper.
     """
@@ -244,7 +244,7 @@ def _polish(reports: Ints, noise: _StaircaseSums, losses: Floats) -> Ints:
     best, least, half = reports.copy(), float(table.max()), (size + 1) // 2
 
     def change(values: Ints, to: Ints) -> Floats:
-        """Return how the losses change if values, and their mirror images, get other reports."""
+        """Return how the losses change if values, and their mirror images, get other outputs."""
         errors = np.abs(to[:, None] - answers), np.abs(reports[values][:, None] - answers)
         changes = chances[values] * (losses[errors[0]] - losses[errors[1]])
         return np.asarray((changes + changes[:, ::-1])[:, :half])

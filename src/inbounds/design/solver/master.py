@@ -64,7 +64,7 @@ class MasterProgram:
             self._append(top, top, np.ones(1))
 
     def add(self, log_x: Floats, outputs: Ints) -> int:
-        """Add rays (as logs, one per column) reported as `outputs`, without duplicates; return how many were new."""
+        """Add rays (as logs, one per column) for `outputs`, without duplicates; return how many were new."""
         fresh = []
         for c, (x, i) in enumerate(zip(log_x.T, outputs, strict=True)):
             key = np.append(np.round(x - x.max(), 9) + 0.0, i).tobytes()
