@@ -411,6 +411,19 @@ def test_marks_between_thousands_count_where_they_are_declared(tmp_path, decimal
     assert {text: position / 2 - 1000 for text, position in zip(cells, positions, strict=True)} == cells
 
 
+def test_a_release_says_how_numbers_were_written_and_verifies(tmp_path):
+    (tmp_path / "a.csv").write_text("g;v\nA;1.234,5\n", "utf-8")
+    content = {
+        "source": {"path": str(tmp_path / "a.csv"), "delimiter": ";", "decimal": ",", "thousands": "."},
+        "groups": {"by": "g", "keys": ["A"], "size": 1},
+        "columns": {"v": {"low": 0, "high": 2000, "step": 500}},
+        "statistics": [{"sum": "v"}],
+        "privacy": {"epsilon": 1},
+    }
+    ib.release(content, cache=tmp_path, output=tmp_path / "t.csv", allow_useless=True)
+    assert ib.verify(tmp_path / "t.csv.release.json").is_valid
+
+
 def test_a_mark_between_thousands_is_not_the_decimal_mark():
     for decimal, thousands in ((",", ","), ("", "."), ("", "_")):
         with raises_at(PlanError, ("thousands",)):

@@ -162,6 +162,7 @@ WORDS = {
     "sum": "Sum of {}",
     "mean": "Mean of {}",
     "variance": "Variance of {}",
+    "standard_deviation": "Standard deviation of {}",
     "min": "Least {}",
     "max": "Largest {}",
     "median": "Median of {}: half of the records have at most this",

@@ -165,7 +165,8 @@ def _source(plan_record: PlanRecord) -> Source:
     if source["kind"] not in TEXT_CELLS:
         return Source(frame=())
     ending = next(end for end, kind in FILES.items() if kind == source["kind"])
-    return Source(path=f"x{ending}", decimal=source.get("decimal", ""), encoding=source.get("encoding", ""))
+    written = {name: source.get(name, "") for name in ("decimal", "thousands", "encoding")}
+    return Source(path=f"x{ending}", **written)
 
 
 def _people(plan_record: PlanRecord) -> PrivacyUnit:
