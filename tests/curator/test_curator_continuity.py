@@ -79,10 +79,12 @@ def test_what_was_given_under_charges_that_an_accepted_ledger_does_not_have_is_c
     with opened() as curator:
         ana = account(curator, "ana", "2")
         curator.ask(ana, "pupils", LIKES, key="k")
+        assert curator.find_account("ana").rows > 0
     remove_ledger(folder)
     Ledger.open(folder / "budget.db").close()
     accept_ledger(folder)
     with opened() as curator:
+        assert curator.find_account("ana").rows == 0
         assert spent(curator) == Fraction(1, 2)
         again = curator.ask(ana, "pupils", LIKES, key="k")
         assert (again.how, again.cost.account, again.cost.account_left) == ("new", "0.5", "1")
