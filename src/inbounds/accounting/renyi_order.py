@@ -31,7 +31,7 @@ def renyi_cost(mechanism: Mechanism, order: int) -> Fraction:
 
     >>> import inbounds as ib
     >>> round(float(renyi_cost(ib.catalog.truncated_geometric(ib.count(9), "0.1"), 8)), 4)
-    0.2638
+    0.257
     """
     check_mechanism(mechanism, "the mechanism", may_have_delta=True)
     check_common_neighbours([mechanism.query])
