@@ -184,7 +184,7 @@ let label_sets value =
   | _ -> refuse "sets of labels must be of one family"
 
 (* The laws that have a rule here. *)
-let laws = [ "matrix"; "approximate"; "approximate_noise"; "threshold"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central"; "joint"; "joint_sizes" ]
+let laws = [ "matrix"; "approximate"; "approximate_noise"; "threshold"; "noise"; "response"; "plane"; "blocks"; "scores"; "sides"; "central"; "joint"; "joint_sizes"; "counts" ]
 
 let law_fields value =
   match fields_of "law" value with
@@ -357,7 +357,11 @@ let several_law value =
       only "joint_sizes" [ "weight"; "spacing"; "sizes"; "floor" ] law;
       let one name = one_number name (field law name) and many name = whole_numbers name (field law name) in
       Checker.LevelsOver (one "weight", many "spacing", many "sizes", one "floor")
-  | _ -> refuse "the law of several quantiles must be joint or joint over sizes"
+  | [ ("counts", value) ] ->
+      let law = fields_of "counts" value in
+      only "counts" [ "table" ] law;
+      Checker.NoiseOnCounts (whole_numbers "table" (field law "table"))
+  | _ -> refuse "the law of several quantiles must be joint, joint over sizes, or noisy counts"
 
 let several fields =
   let part = quantile_fields fields in

@@ -1,7 +1,7 @@
 (** Every promise by its name, and what it assumes: compiling this file prints the axioms, which must be those of the
     real numbers and no others. *)
 From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Response Blocks Prime Designs Passport Kinds Together Ledger Alias Integral Scores
-  Tight Depth ScoreCheck Lengths Sides Central Joint Sizes Quantile Graph Plane Approximate Threshold.
+  Tight Depth ScoreCheck Lengths Sides Central Joint Sizes Counts Quantile Graph Plane Approximate Threshold.
 
 From Inbounds Require Rounding.
 
@@ -31,7 +31,10 @@ Definition everything :=
    (@quantile_scores, @quantile_passport, @sided_passport, @central_passport, @answer_private),
    (@level_replaced, @level_true, @depth_replaced, @depth_last, @weight_replaced, @joint_pointwise, @joint_promise, @several_passport),
    (@shares_move, @over_extended, @sizes_promise, @over_sizes_passport),
-   (@Rounding.pick_near, @Rounding.chain_near, @Rounding.rounding_paid, @Rounding.roundings_fit, @Rounding.sampler_paid),
+   (@counts_step, @cells_moved, @counts_promise, @counts_passport),
+   (@Rounding.pick_near, @Rounding.chain_near, @Rounding.rounding_paid, @Rounding.roundings_fit, @Rounding.sampler_paid,
+    @Rounding.computes_near, @Rounding.powers_counted, @Rounding.sums_counted, @Rounding.coin_counted, @Rounding.picks_counted,
+    @Rounding.stage_counted),
    (@check_edges_sound, @path_private, @graph_promise, @passport_graph),
    (@gathered, @check_plane_sound, @plane_pointwise, @plane_distribution),
    (@map_edges, @map_private, @map_promise, @map_distribution)).

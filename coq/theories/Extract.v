@@ -1,6 +1,6 @@
 (** The checkers as OCaml, with Zarith's integers for whole numbers: the heart of `inbounds-check`. *)
 From Coq Require Import ZArith ExtrOcamlBasic ExtrOcamlZBigInt ExtrOcamlNatBigInt.
-From Inbounds Require Import Exp Matrix Noise Neighbours Response Designs Passport ScoreCheck Sides Central Joint Sizes Quantile Graph Plane Approximate Threshold.
+From Inbounds Require Import Exp Matrix Noise Neighbours Response Designs Passport ScoreCheck Sides Central Joint Sizes Counts Quantile Graph Plane Approximate Threshold.
 
 Extract Constant Z.of_nat => "(fun n -> n)".  (* both are Zarith's integers *)
 Extract Constant Nat.max => "Big_int_Z.max_big_int".

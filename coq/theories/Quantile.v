@@ -9,9 +9,10 @@
     central_passport     the same for a matrix over central records, and that its masses sum to one
     answer_private       for a matrix over the quantile alone: any two groups, all sets of reports
     several_passport     several quantiles in one draw: all groups that differ in one person's records, all sets of reports
-    over_sizes_passport  the same where the size is secret: all groups with or without one person's records *)
+    over_sizes_passport  the same where the size is secret: all groups with or without one person's records
+    counts_passport      noisy counts, whether the size is public or not *)
 From Coq Require Import ZArith Reals List Bool Lra Lia Arith.
-From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Scores Tight Depth ScoreCheck Lengths Sides Central Joint Sizes.
+From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Scores Tight Depth ScoreCheck Lengths Sides Central Joint Sizes Counts.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -172,7 +173,8 @@ Open Scope Z_scope.
 
 Inductive several_law :=
   | Levels (weight : Z) (spacing : list Z)                            (* of a public size *)
-  | LevelsOver (weight : Z) (spacing sizes : list Z) (floor : Z).     (* of a secret one *)
+  | LevelsOver (weight : Z) (spacing sizes : list Z) (floor : Z)      (* of a secret one *)
+  | NoiseOnCounts (table : list Z).                                   (* of either *)
 
 Record several := Several {
   several_grid : scale;
@@ -205,6 +207,9 @@ Definition several_ok (q : several) : bool :=
   && (1 <=? several_records q) && (several_records q <=? MOST_RECORDS) && (0 <=? several_missing q) && (several_missing q <? n)
   && (1 <=? several_per_person q) && (several_per_person q <=? MOST_RECORDS) && range_ok (several_epsilon q).
 
+(** One person moves so many counts by 1: two for each record that changes, one for each that comes or goes. *)
+Definition moves_of (q : several) : Z := (if several_public q then 2 else 1) * several_per_person q.
+
 Definition check_several (q : several) : bool :=
   several_ok q
   && match several_by q with
@@ -216,6 +221,7 @@ Definition check_several (q : several) : bool :=
          negb (several_public q) && (length_Z 0 spacing =? size_of (ticks (several_grid q)))
          && check_sizes weight spacing sizes floor (length_Z 0 (shares_at q))
               (several_per_person q) (num (several_epsilon q)) (den (several_epsilon q))
+     | NoiseOnCounts table => check_counts table (moves_of q) (num (several_epsilon q)) (den (several_epsilon q))
      end.
 
 Open Scope R_scope.
@@ -244,4 +250,19 @@ Theorem over_sizes_passport (q : several) weight spacing sizes floor :
 Proof.
   intros E H outputs ways Rise lot any drawn Lot Any Near. unfold check_several in H. rewrite E, !andb_true_iff in H.
   destruct H as [_ [_ H]]. exact (sizes_promise _ _ _ _ _ _ _ _ H outputs ways Rise lot any drawn Lot Any Near).
+Qed.
+
+(** Whatever the quantiles are computed from the noisy counts is as private ([post_processing]). *)
+Theorem counts_passport (q : several) table : several_by q = NoiseOnCounts table -> check_several q = true ->
+  forall values outputs,
+  private (chain (if several_public q then replaced else added) (Z.to_nat (several_per_person q))) (real (several_epsilon q))
+    (noisy_counts table values outputs).
+Proof.
+  intros E H values outputs. unfold check_several in H. rewrite E, andb_true_iff in H. destruct H as [Ok H].
+  assert (P : (0 <= several_per_person q)%Z).
+  { unfold several_ok in Ok. rewrite !andb_true_iff in Ok. destruct Ok as [[[_ P] _] _]. apply Z.leb_le in P. lia. }
+  pose proof (counts_promise _ _ _ _ H values outputs) as G. unfold moves_of in *. intros db db' C.
+  apply (G db db'). destruct (several_public q).
+  - replace (Z.to_nat (2 * several_per_person q)) with (2 * Z.to_nat (several_per_person q))%nat by lia. now apply changed_added.
+  - now rewrite Z.mul_1_l.
 Qed.

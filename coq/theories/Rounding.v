@@ -5,7 +5,9 @@
 
     pick_near      a leaf of a tree of rounded sums, found by coins: its chance is near its share
     chain_near     a chain of picks backward through rounded sums forward: its chance is near its share of all chains
-    rounding_paid  2^24 roundings change a chance by a factor within 1 - 2^-28 and 1 + 2^-28 *)
+    rounding_paid  2^24 roundings change a chance by a factor within 1 - 2^-28 and 1 + 2^-28
+    sums_counted, coin_counted, picks_counted, stage_counted
+                   how many roundings one stage has, from the sums, products and quotients that it computes *)
 From Coq Require Import ZArith Reals List Lra Lia Psatz Arith Bool.
 From Inbounds Require Import Privacy.
 Import ListNotations.
@@ -376,3 +378,121 @@ Proof.
   assert (P : 1 < 2 ^ 53) by (apply Rlt_pow_R1; [lra|lia]).
   split; [apply Rinv_0_lt_compat; lra|]. rewrite <- Rinv_1. apply Rinv_lt_contravar; lra.
 Qed.
+
+(** * The roundings of one stage, counted *)
+Section Counted.
+  Variable u : R.
+  Hypothesis u_range : 0 < u < 1.
+
+  (** b is a, rounded. *)
+  Definition rounded (a b : R) : Prop := (1 - u) * a <= b <= (1 + u) * a.
+
+  (** What floats compute: k roundings at most from the exact number a to the computed b. *)
+  Inductive computes : nat -> R -> R -> Prop :=
+  | given a : 0 <= a -> computes 0 a a
+  | more k l a b : (k <= l)%nat -> computes k a b -> computes l a b
+  | sum_of k a b a' b' c : computes k a a' -> computes k b b' -> rounded (a' + b') c -> computes (k + 1) (a + b) c
+  | product_of k l a b a' b' c : computes k a a' -> computes l b b' -> rounded (a' * b') c -> computes (k + l + 1) (a * b) c.
+
+  Theorem computes_near k a b : computes k a b -> near u k a b.
+  Proof.
+    induction 1 as [a A|k l a b L _ IH|k a b a' b' c _ A _ B C|k l a b a' b' c _ A _ B C].
+    - now apply near_same.
+    - now apply near_more with k.
+    - apply near_step with (a' + b'); [assumption|now apply near_sum|]. apply near_round; [assumption| |exact C].
+      destruct A as (_ & A & _), B as (_ & B & _). lra.
+    - apply near_step with (a' * b'); [assumption|now apply near_product|]. apply near_round; [assumption| |exact C].
+      destruct A as (_ & A & _), B as (_ & B & _). now apply Rmult_le_pos.
+  Qed.
+
+  (** Powers, one product after the other, of an x that is a rounded quotient: two roundings for each level. *)
+  Theorem powers_counted x x' p : 0 <= x -> rounded x x' -> p 0%nat = 1 -> (forall l, rounded (p l * x') (p (S l))) ->
+    forall l, computes (2 * l) (x ^ l) (p l).
+  Proof.
+    intros X X' P0 PS. assert (E : computes 1 x x').
+    { replace x with (1 * x) by ring. replace 1%nat with (0 + 0 + 1)%nat by lia.
+      apply product_of with (a' := 1) (b' := x); [apply given; lra|now apply given|]. now rewrite Rmult_1_l. }
+    induction l as [|l IH]; [rewrite P0; apply given; cbn; lra|].
+    replace (x ^ S l) with (x ^ l * x) by (cbn; ring). replace (2 * S l)%nat with (2 * l + 1 + 1)%nat by lia.
+    now apply product_of with (a' := p l) (b' := x').
+  Qed.
+
+  (** Terms that are added one after the other: a rounding for each. *)
+  Inductive added_up : list R -> R -> Prop :=
+  | nothing : added_up [] 0
+  | one_more t l s r : added_up l s -> rounded (s + t) r -> added_up (t :: l) r.
+
+  Definition all (l : list R) : R := fold_right Rplus 0 l.
+
+  Theorem added_counted k exact terms r : Forall2 (computes k) exact terms -> added_up terms r ->
+    computes (k + length terms) (all exact) r.
+  Proof.
+    intros F A. revert exact F. induction A as [|t l s r A IH H]; intros exact F; inversion F as [|e t' es l' E Es]; subst.
+    - apply more with 0%nat; [lia|]. apply given. cbn. lra.
+    - cbn [all fold_right length]. rewrite Rplus_comm. replace (k + S (length l))%nat with (k + length l + 1)%nat by lia.
+      apply sum_of with (a' := s) (b' := t); [now apply IH| |exact H]. apply more with k; [lia|exact E].
+  Qed.
+
+  (** Sums of at most [longest] terms each, added up in turn. *)
+  Theorem parts_counted k longest (exact : list (list R)) (sums : list R) r :
+    Forall2 (fun es s => exists ts, Forall2 (computes k) es ts /\ added_up ts s /\ (length ts <= longest)%nat) exact sums ->
+    added_up sums r -> computes (k + longest + length sums) (all (map all exact)) r.
+  Proof.
+    intros F A. apply added_counted with (2 := A). clear A. induction F as [|es s exact sums (ts & G & B & L) F IH]; cbn [map]; constructor.
+    - apply more with (k + length ts)%nat; [lia|]. now apply added_counted.
+    - exact IH.
+  Qed.
+
+  (** The sum behind a place: what landed there, over the place as a level, and what landed a record before. A move has at
+      most [levels] levels and the weight of a spacing, which is exact; at most 7 parts are added up. *)
+  Theorem sums_counted x x' levels longest exact sums landed over before before' r :
+    0 <= x -> rounded x x' ->
+    Forall2 (fun es s => exists ts, Forall2 (computes (2 * levels + 2)) es ts /\ added_up ts s /\ (length ts <= longest)%nat) exact sums ->
+    (length sums <= 7)%nat -> added_up sums landed -> rounded (landed * x') over ->
+    computes (2 * levels + 2 + longest + 7) before before' -> rounded (over + before') r ->
+    computes (2 * levels + longest + 12) (all (map all exact) * x + before) r.
+  Proof.
+    intros X X' F P A O B H. pose proof (parts_counted _ _ _ _ _ F A) as L.
+    assert (E : computes 1 x x').
+    { replace x with (1 * x) by ring. replace 1%nat with (0 + 0 + 1)%nat by lia.
+      apply product_of with (a' := 1) (b' := x); [apply given; lra|now apply given|]. now rewrite Rmult_1_l. }
+    replace (2 * levels + longest + 12)%nat with (2 * levels + longest + 11 + 1)%nat by lia.
+    apply sum_of with (a' := over) (b' := before'); [| |exact H].
+    - replace (2 * levels + longest + 11)%nat with (2 * levels + 2 + longest + 7 + 1 + 1)%nat by lia.
+      apply product_of with (a' := landed) (b' := x'); [|exact E|exact O]. apply more with (2 := L). lia.
+    - apply more with (2 := B). lia.
+  Qed.
+
+  (** A coin: the rarer side is divided by the sum, both rounded; the other side has what is left. *)
+  Theorem coin_counted a b s c : 0 <= a <= b -> 0 < a + b -> g u ^ 2 <= 3 / 2 -> rounded (a + b) s -> rounded (a / s) c ->
+    near u 4 (a / (a + b)) c /\ near u 4 (b / (a + b)) (1 - c).
+  Proof.
+    intros A P G S C. assert (Ns : near u 1 (a + b) s) by (apply near_round; [assumption|lra|exact S]).
+    assert (Ps : 0 < s) by (destruct S as [S _]; nra).
+    assert (N : near u 2 (a / (a + b)) c).
+    { apply near_step with (k := 1%nat) (l := 1%nat) (b := a / s); [assumption| |].
+      - replace 1%nat with (0 + 1)%nat by lia. apply near_quotient; [assumption|assumption|apply near_same; lra|exact Ns].
+      - apply near_round; [assumption| |exact C]. unfold Rdiv. apply Rmult_le_pos; [lra|]. left. now apply Rinv_0_lt_compat. }
+    split; [apply near_more with 2%nat; [assumption|lia|exact N]|].
+    replace (b / (a + b)) with (1 - a / (a + b)) by (field; lra). change 4%nat with (2 * 2)%nat. apply coin_sides; try assumption.
+    apply Rmult_le_reg_r with (a + b); [assumption|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra.
+  Qed.
+
+  (** A pick among weights that are computed with k roundings, by at most 24 coins: [share] is the exact part of one. *)
+  Theorem picks_counted k exact sum t p : computed u 4 t -> (height t <= 24)%nat -> 0 < root t -> 0 < sum ->
+    near u k exact (value t p) -> near u k sum (total t) -> near u (2 * k + 144) (exact / sum) (chance t p).
+  Proof.
+    intros C H P Q E S. pose proof (root_near u u_range 4 t C) as R0. pose proof (pick_near u u_range 4 t p C P) as K.
+    apply near_more with (k + (k + height t) + (4 + 1) * height t)%nat; [assumption|lia|].
+    apply near_step with (value t p / root t); [assumption| |exact K].
+    apply near_quotient; [assumption|exact Q|exact E|]. now apply near_step with (total t).
+  Qed.
+
+End Counted.
+
+(** Both are within the roundings that a stage may have: a move has at most [size] + 1 levels, and a sum [size] + [values]
+    terms. *)
+Theorem stage_counted size values : (2 <= values)%nat ->
+  (2 * (size + 1) + (size + values) + 12 <= 5 * (size + values) + 224)%nat /\
+  (2 * (2 * (size + 1) + 2) + 144 <= 5 * (size + values) + 224)%nat.
+Proof. lia. Qed.

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import inbounds as ib
+from inbounds.design.quantiles import design_counts
 from inbounds.mechanism import Mechanism, Origin, codec, load, mechanism
 from inbounds.mechanism.adapters import privacy_map
 from inbounds.mechanism.json_values import parse_integer
@@ -43,13 +44,15 @@ def one_of_each() -> dict[str, Mechanism]:
         ib.design_permute_flip(median, 1),
         ib.design_sided(ib.quantile(1, 0, 20, size=9), 1),
         ib.design_central(median, 1, length=2),
-        ib.optimal(ib.quantiles([0, 0.5], 0, 4, size=9), 1),
+        ib.design_joint(ib.quantiles([0, 0.5], 0, 4, size=9), 1),
         ib.design_joint(ib.quantiles([0, 0.5], 0, 4, maximum=9), 1),
+        design_counts(ib.quantiles([0, 0.5], 0, 4, size=9), 1),
     ]
     return {one.law.kind: one for one in made}
 
 
 MADE = one_of_each()
+JOINT = ("joint", "joint_sizes", "counts")
 
 
 def test_every_law_of_the_registry_is_tried_here():
@@ -77,7 +80,7 @@ def test_a_law_serves_only_its_own_type_of_query(kind):
         Mechanism(other, made.epsilon, made.law, made.origin)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MADE if kind not in ("noise", "response", "joint", "joint_sizes")])
+@pytest.mark.parametrize("kind", [kind for kind in MADE if kind not in ("noise", "response", *JOINT)])
 def test_every_small_mechanism_has_a_channel_a_page_and_a_row_in_comparisons(kind):
     made = MADE[kind]
     channel = made.channel()
@@ -91,7 +94,7 @@ def test_every_small_mechanism_has_a_channel_a_page_and_a_row_in_comparisons(kin
     assert describe_checkers(made) in mechanism_page(made)
 
 
-@pytest.mark.parametrize("kind", ["joint", "joint_sizes"])
+@pytest.mark.parametrize("kind", JOINT)
 def test_several_quantiles_have_a_channel_each_one_page_and_no_row_in_comparisons(kind):
     made = MADE[kind]
     for single in made.query.singles:

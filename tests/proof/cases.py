@@ -426,6 +426,30 @@ def joint_sizes_passports(number: int, seed: int) -> Iterator[Json]:
         yield wrap(MECHANISM, {**asked, "epsilon": str(epsilon), "law": {"joint_sizes": law}, **_ORIGIN})
 
 
+def counts_passports(number: int, seed: int) -> Iterator[Json]:
+    """Noisy counts at the boundary and a hair beside it, and tables that are no noise."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        epsilon, asked = Fraction(rng.choice(EPSILONS[:6])), _quantile(rng.choice((1, 2, 7)), rng)
+        shares = sorted({Fraction(rng.randint(0, 200), 200) for _ in range(rng.choice((3, 5, 9)))})
+        asked["query"] |= {"kind": "quantiles", "at": " ".join(map(str, shares)), "public": rng.random() < 0.5}
+        moves = max(1, int(asked["query"]["records"])) * (2 if asked["query"]["public"] else 1)
+        p = ratio_lower_bound(epsilon, Fraction(1, moves))
+        half = rng.choice((1, 2, 3, 9))
+        table = [rng.choice((1, 10**6, 1 << 40))]
+        while len(table) <= half and table[-1] << 4 < TOTAL >> 8:  # as steep as it may be, from the far end
+            table.append(max(table[-1], p * table[-1] >> EXP_BITS))
+        around = [*table[::-1], *table[1:-1]] if len(table) > 1 else [*table, *table]
+        shift = (TOTAL - sum(around)) // len(around)
+        around = [one + shift for one in around]
+        around[0] += TOTAL - sum(around) + rng.choice((0, 0, 0, 0, 1))
+        if rng.random() < 0.4:  # two weights whose ratio is the largest, or one unit more
+            low = TOTAL * (1 << EXP_BITS) // (p + (1 << EXP_BITS)) + rng.choice((0, 1, 2))
+            around = [TOTAL - low, low]
+        asked["law"] = {"counts": {"table": _line(around)}}
+        yield wrap(MECHANISM, {**asked, "epsilon": str(epsilon), **_ORIGIN})
+
+
 def _histograms(length: int, width: int) -> list[tuple[int, ...]]:
     """All histograms of so many records on 0..width, in lexicographic order."""
     every = product(range(length + 1), repeat=width + 1)

@@ -26,6 +26,7 @@ from inbounds.trusted import (
     certify,
     joint_quantiles,
     joint_sizes,
+    noisy_counts,
     permute_flip,
     sided_scores,
     threshold,
@@ -207,6 +208,7 @@ def test_score_tables_have_equal_verdicts():
         cases.central_passports,
         cases.joint_passports,
         cases.joint_sizes_passports,
+        cases.counts_passports,
     ],
 )
 def test_verdicts_on_passports_of_quantiles_are_equal(make, number, tmp_path):
@@ -343,6 +345,7 @@ FAULTS: list[tuple[Any, str, Any, Any]] = [
     (joint_sizes, "ratio_lower_bound", _all_for_one_record, cases.joint_sizes_passports),
     (joint_sizes, "CAPACITY_BITS", 39, cases.joint_sizes_passports),
     (threshold, "_sum_last", _last_noise_forgotten, cases.threshold_passports),
+    (noisy_counts, "ratio_lower_bound", _all_for_one_record, cases.counts_passports),
 ]
 
 

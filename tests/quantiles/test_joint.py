@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import inbounds as ib
+from inbounds.design.quantiles import design_counts
+from inbounds.design.quantiles.joint import declared_groups
 from inbounds.errors import InfeasibleDesign, InvalidDistribution, ScoreRatioViolation
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.expected_channel import QuantileOfJoint, channel_of_unknown_records
@@ -17,6 +19,7 @@ from inbounds.mechanism.origin import Origin
 from inbounds.query import JointQuantileQuery, Scale
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_lower_bound
 from inbounds.trusted.joint_quantiles import (
+    MOST_RANK_STEPS,
     SLACK_BITS,
     JointSampler,
     Staircases,
@@ -156,6 +159,13 @@ def test_the_sampler_draws_the_law_of_the_definition(width, ranks, size, monkeyp
         assert all(abs(drawn[o] / expected[o] - 1) < Fraction(1, 1 << (SLACK_BITS + 10)) for o in expected)
 
 
+def test_sums_have_at_most_seven_parts_and_picks_at_most_24_coins():
+    """What the count of roundings supposes (`sums_counted` and `picks_counted` in Rounding.v)."""
+    assert max(-(-values // max(1, values // 4)) for values in range(1, 5000)) == 7
+    most_states = MOST_RANK_STEPS // 2**2
+    assert (most_states - 1).bit_length() <= 24
+
+
 def test_coins_keep_the_precision_of_rare_sides():
     sampler = JointSampler.from_weights(tight_weight(1), [1, 1, 1], (1, 2), 4)
     assert sampler.words_per_coin == 2
@@ -286,7 +296,7 @@ def test_a_secret_size_and_other_spacings_are_refused():
 
 def test_an_epsilon_that_the_rounding_uses_up_is_refused():
     with pytest.raises(InfeasibleDesign):
-        ib.optimal(ib.quantiles([0, 1], 0, 4, size=9), "1/1000000000")
+        ib.design_joint(ib.quantiles([0, 1], 0, 4, size=9), "1/1000000000")
 
 
 def test_a_joint_draw_errs_less_than_single_draws_with_parts_of_epsilon():
@@ -306,33 +316,34 @@ def single_errors(query, epsilon, groups):
     return np.mean(errors, axis=0)
 
 
-def test_the_closeness_is_the_best_that_is_nowhere_noticeably_worse_than_single_draws():
+def test_the_design_is_the_best_that_at_no_scale_is_noticeably_worse_than_single_draws():
     query = ib.quantiles([0, 0.5, 1], 0, 20, size=30)
-    groups = ib.RecordFamily(each=2)(query.singles[0])
-    search = ib.JointSearch(family=lambda _: groups)
-    design = ib.design_quantiles(query, 1, search=search)
-    single = single_errors(query, 1, groups) + search.negligible
+    groups, scales = declared_groups(query)
+    design = ib.design_quantiles(query, 1, search=ib.JointSearch(guard=0.7))
+    single = single_errors(query, 1, groups)
     truths = np.stack([one.true_positions(groups) for one in query.singles], axis=1)
+    made = {f"closeness {k / 2:g}": ib.design_joint(query, 1, closeness=Fraction(k, 2)) for k in range(7)}
+    made["noisy counts"] = design_counts(query, 1)
     found = {}
-    for closeness in search.closeness:
-        law = ib.design_joint(query, 1, closeness=closeness).probabilities(groups)
-        errors = (law * np.abs(np.arange(21) - truths[:, :, None])).sum(axis=2).mean(axis=1)
-        relative = (errors + search.negligible) / single
-        found[closeness] = float(np.exp(np.log(relative).mean())), float(relative.max())
+    for name, mechanism in made.items():
+        errors = (mechanism.probabilities(groups) * np.abs(np.arange(21) - truths[:, :, None])).sum(axis=2).mean(axis=1)
+        ratios = [(errors[scales == k].mean() + 1e-3) / (single[scales == k].mean() + 1e-3) for k in np.unique(scales)]
+        found[name] = float(errors.mean()), float(max(ratios))
     assert set(design.errors) == set(found)
-    assert all(design.errors[closeness] == pytest.approx(found[closeness]) for closeness in found)
-    kept = {closeness: mean for closeness, (mean, worst) in found.items() if worst <= search.guard}
+    assert all(design.errors[name] == pytest.approx(found[name]) for name in found)
+    kept = {name: mean for name, (mean, worst) in found.items() if worst <= 0.7}
     assert 0 < len(kept) < len(found)
-    assert design.mechanism == ib.design_joint(query, 1, closeness=min(kept, key=lambda one: kept[one]))
-    assert design.reason.startswith(f"closeness {float(min(kept, key=lambda one: kept[one])):g}: ")
+    best = min(kept, key=lambda one: kept[one])
+    assert design.mechanism == made[best]
+    assert design.reason.startswith(f"{best}: ")
 
 
 def test_a_search_in_which_no_design_keeps_the_guard_takes_the_least_worst():
     query = ib.quantiles([0, 0.5, 1], 0, 20, size=30)
     design = ib.design_quantiles(query, 1, search=ib.JointSearch(guard=1e-9))
     worst = min(worst for _, worst in design.errors.values())
-    (chosen,) = (closeness for closeness, (_, one) in design.errors.items() if one == worst)
-    assert design.mechanism == ib.design_joint(query, 1, closeness=chosen)
+    (chosen,) = (name for name, (_, one) in design.errors.items() if one == worst)
+    assert design.reason.startswith(f"{chosen}: ")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import numpy as np
 
 import inbounds as ib
 from envelopes import seal
+from inbounds.design.quantiles import design_counts
 from inbounds.errors import PassportError
 from inbounds.files import MECHANISM, Document, Json, canonical_json
 from inbounds.mechanism import Mechanism, Origin
@@ -257,6 +258,25 @@ def joint_sizes() -> Iterator[Case]:
         yield "refuse", name, _changed(base, change)
 
 
+def counts() -> Iterator[Case]:
+    """Yield noisy counts from which several quantiles are read."""
+    queries = {
+        "quartiles": ib.quantiles(["1/4", "1/2", "3/4"], 0, 4, size=6),
+        "persons": ib.quantiles([0, "1/2", 1], -1, 4, size=5, step="1/2", missing=1, records=3),
+        "secret-size": ib.quantiles(["1/10", "1/5"], 0, 1, maximum=9),
+        "secret-persons": ib.quantiles(["1/10", "1/5"], 0, 2, maximum=3, records=2),
+    }
+    for name, query in queries.items():
+        passport = to_passport(design_counts(query, "3/2")).to_json()
+        yield "accept", name, passport
+        line = passport["content"]["law"]["counts"]["table"]
+        change = lambda moved, line=line: _set("law", "counts", "table", _moved_up(line, moved))  # noqa: E731
+        yield from _border(f"{name}-weight", passport, change, 0, int(line.split(" ")[1]) - 1)
+    base = to_passport(design_counts(queries["quartiles"], "3/2")).to_json()
+    for name, change in {**COUNTS_CHANGES, **COUNTS_QUERY_CHANGES, **EPSILON_CHANGES}.items():
+        yield "refuse", name, _changed(base, change)
+
+
 def approximate() -> Iterator[Case]:
     """Yield matrices with a delta: with outputs that one answer of a pair cannot give, and at their bounds."""
     queries = [
@@ -371,6 +391,7 @@ LAWS = {
     "sides": sides,
     "joint": joint,
     "joint_sizes": joint_sizes,
+    "counts": counts,
 }
 """How the vectors of each law are made."""
 
@@ -1021,6 +1042,36 @@ JOINT_SIZES_CHANGES = {
     ),
 }
 """Changes of a joint law over sizes after which it must be refused."""
+
+
+def _moved_up(line: str, moved: int) -> str:
+    """Return a line of weights in which so much of the second is given to the first."""
+    first, second, *others = map(int, line.split(" "))
+    return " ".join(map(str, [first + moved, second - moved, *others]))
+
+
+COUNTS_QUERY_CHANGES = {
+    name: change
+    for name, change in JOINT_QUERY_CHANGES.items()
+    if name not in ("secret-size", "more-values", "more-records-than-a-draw-holds")
+}
+"""Changes of three quantiles of 6 records after which their noisy counts may not be accepted."""
+
+COUNTS = ("law", "counts")
+
+COUNTS_CHANGES = {
+    "weight-zero": _line(*COUNTS, "table", to=_replaced(3, 0)),
+    "sum-too-small": _line(*COUNTS, "table", to=_replaced(0, 1)),
+    "weights-sorted": _line(*COUNTS, "table", to=sorted),
+    "table-as-list": _set(*COUNTS, "table", [TOTAL // 2, TOTAL // 2]),
+    "table-of-one": _set(*COUNTS, "table", str(TOTAL)),
+    "table-too-long": _set(*COUNTS, "table", " ".join([str(TOTAL >> 14)] * (1 << 14))),
+    "table-missing": _remove(*COUNTS, "table"),
+    "table-empty": _set(*COUNTS, "table", ""),
+    "counts-field-of-no-rule": _set(*COUNTS, "more", "1"),
+    "counts-and-joint": _set("law", "joint", {}),
+}
+"""Changes of noisy counts after which they must be refused."""
 
 
 def _with_ends_exchanged(line: str) -> str:

@@ -180,6 +180,24 @@ def draw_cascades(values: int, sizes: Ints, rng: np.random.Generator) -> Ints:
     return groups
 
 
+def draw_declared(values: int, sizes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Return histograms of so many records each, and the scale of each group: the declared family of several quantiles.
+
+    Half of the groups, of scale 0, are `draw_cascades`. The records of the others are in a window, where they lie
+    together in the same way. A window has all, half, a quarter, … or one of the values, scales 1, 2, 3, …, each as
+    likely; half of them are at an end of the range. Of groups beside each other one is of scale 0.
+    """
+    groups, scales = np.zeros((len(sizes), values), dtype=np.int64), np.zeros(len(sizes), dtype=np.int64)
+    scales[1::2] = 1 + np.arange(len(scales[1::2])) % values.bit_length()
+    place = rng.integers(0, 4, len(sizes))
+    for scale in range(1 + values.bit_length()):
+        rows, width = np.flatnonzero(scales == scale), values >> max(0, scale - 1)
+        anywhere = rng.integers(0, values - width + 1, len(rows))
+        first = np.choose(np.minimum(place[rows], 2), [np.zeros_like(anywhere), values - width, anywhere])
+        groups[rows[:, None], first[:, None] + np.arange(width)] = draw_cascades(width, sizes[rows], rng)
+    return groups, scales
+
+
 def _draw_histograms(stars: Ints, values: int, rng: np.random.Generator) -> Ints:
     """Draw uniformly from the histograms of `stars` records over `values` values, one for each entry."""
     if not values:

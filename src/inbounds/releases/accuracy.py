@@ -163,7 +163,7 @@ class StatisticModel:
             losses = to_loss(self.statistic.loss).table(self.query)
             places, found = drawn[self._place], np.empty(len(drawn[0]))
             for groups, mass in self._vector_posteriors(drawn, beliefs):
-                found[groups] = losses[places[groups[0]]] @ mass / mass.sum()
+                found[groups] = losses[places[groups[0]]] @ mass.sum(axis=0) / mass.sum()
             return found
         if not self.is_sized or beliefs is None:
             return np.full(len(drawn[0]), expected)
@@ -210,7 +210,7 @@ class StatisticModel:
         )
 
     def _vector_posteriors(self, drawn: Sequence[Ints], beliefs: SizeBeliefs | None) -> Iterator[tuple[Ints, Floats]]:
-        """Yield the posterior of the quantile for each distinct reading, and the groups that have it."""
+        """Yield the masses of the quantile, halves × values, for each distinct reading, and the groups that have it."""
         beside = np.stack(drawn[max(0, self._place - 1) : self._place + 2])
         rows = np.zeros(len(drawn[0]), dtype=np.int64) if beliefs is None else beliefs.place_of(len(drawn[0]))
         _, first, place = np.unique(np.vstack([rows, beside]), axis=1, return_index=True, return_inverse=True)
@@ -271,9 +271,9 @@ class StatisticModel:
         if self.at is not None:
             ends = np.empty((2, len(drawn[0])), dtype=np.int64)
             for groups, mass in self._vector_posteriors(drawn, beliefs):
-                low, high = _ends(mass, level)
                 report = int(drawn[self._place][groups[0]])  # what is published lies in its interval
-                ends[:, groups] = np.array([min(low, report), max(high, report)])[:, None]
+                lows, highs = zip((report, report), *(_ends(half, level) for half in mass), strict=True)
+                ends[:, groups] = np.array([min(lows), max(highs)])[:, None]
             lowest, highest = self.query.answers.numbers_at(ends).astype(np.float64)
             return lowest, highest
         (outputs,) = drawn

@@ -15,7 +15,7 @@ from inbounds import __version__
 from inbounds.catalog.unknown_groups import threshold
 from inbounds.mechanism.codec import query_to_json
 from inbounds.mechanism.json_values import format_integers
-from inbounds.mechanism.laws import Threshold
+from inbounds.mechanism.laws import JointLaw, NoisyCounts, Threshold
 from inbounds.plan.plan import CHANGE, PERSON, Plan
 from inbounds.query import RangeQuery, count
 from inbounds.releases.accuracy import describe_low_coverage
@@ -334,7 +334,7 @@ def describe_accuracy(designed: ReleaseDesign) -> list[str]:
     workload, plan = designed.workload, designed.workload.plan
     every = list(enumerate(plan.statistics))
     sized = [one.name for k, one in every if designed.model(k, 0).is_sized and not plan.adds_up(one)]
-    lines = []
+    lines = _describe_joint_designs(designed)
     adding = [] if plan.groups.public else [one.name for one in plan.statistics if plan.adds_up(one)]
     if adding:
         lines.append(f"{', '.join(adding)}: expected errors suppose that {describe_prior(plan.groups.typical)}")
@@ -355,6 +355,24 @@ def describe_accuracy(designed: ReleaseDesign) -> list[str]:
             lines.append(f"{', '.join(names)}: {VECTORS.format(records=records)}")
     single = [plan.statistics[k].name for k in quantiles if k not in vectors]
     return lines + ([f"{', '.join(single)}: {GAP}"] if single else [])
+
+
+def _describe_joint_designs(designed: ReleaseDesign) -> list[str]:
+    """Describe by which law several quantiles are drawn together, in groups of which sizes."""
+    lines, sizes = list[str](), designed.workload.sizes
+    for k, one in enumerate(designed.workload.plan.statistics):
+        laws = [designed.model(k, place).mechanism.law for place in range(len(sizes))]
+        if isinstance(laws[0], JointLaw):
+            counted = [str(size) for size, law in zip(sizes, laws, strict=True) if isinstance(law, NoisyCounts)]
+            where = f" in groups of {', '.join(counted)}, elsewhere " if 0 < len(counted) < len(sizes) else ""
+            ways = [BY_COUNTS] * bool(counted) + [BY_LENGTHS] * (len(counted) < len(sizes))
+            lines.append(f"{one.name}: its quantiles are {where.join(ways).strip()}; {CHOSEN}")
+    return lines
+
+
+BY_COUNTS = "read off the numbers of records with each value, drawn with noise"
+BY_LENGTHS = "drawn as a whole, the likelier the fewer records lie between them and the true ones"
+CHOSEN = "chosen by the least expected error before data was read"
 
 
 def _describe_quantiles(plan: Plan) -> list[str]:

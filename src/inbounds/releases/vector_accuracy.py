@@ -9,9 +9,11 @@ and their errors, stretched to the group's distances, are the joint posterior's 
 
 The bandwidth is Scott's rule for two dimensions: the standard deviation times count^(-1/6).
 
-Without a prior of the values, records lie together at any scale (`record_models.draw_cascades`); with one they are
-drawn independently from it. If the size of a group is not public, simulated groups have any size, and those of about
-the sizes that are believed count more. All is post-processing of what was drawn.
+Without a prior of the values the groups are those of the family that designs are judged on
+(`record_models.draw_declared`): in one half of them records lie together at any scale, in the other they do so in a
+window of the range. An interval holds its probability under either half. With a prior records are drawn independently
+from it. If the size of a group is not public, simulated groups have any size, and those of about the sizes that are
+believed count more. All is post-processing of what was drawn.
 """
 
 from collections.abc import Iterator
@@ -25,7 +27,7 @@ from inbounds.exact import Floats, FrozenArray, Ints
 from inbounds.losses import LossLike, best_constant_loss, to_loss
 from inbounds.mechanism import JointMechanism
 from inbounds.mechanism.laws import JointPathLengthsOverSizes
-from inbounds.mechanism.record_models import draw_cascades
+from inbounds.mechanism.record_models import draw_declared
 from inbounds.query import JointQuantileQuery
 from inbounds.statistics.sizes import SizeBeliefs
 from inbounds.trusted.samplers import seeded_entropy
@@ -45,12 +47,16 @@ TOGETHER = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class SimulatedVectors:
-    """Simulated groups: their sizes, their true quantiles, and the outputs of one draw for each, groups × quantiles."""
+    """Simulated groups: their sizes, their true quantiles, and the outputs of one draw for each, groups × quantiles.
+
+    halves: 1 for groups in windows, else 0.
+    """
 
     query: JointQuantileQuery
     sizes: Ints
     truths: Ints
     reports: Ints
+    halves: Ints
 
     @classmethod
     def simulate(cls, mechanism: JointMechanism, prior: Floats | None, *, is_rough: bool = False) -> "SimulatedVectors":
@@ -64,9 +70,13 @@ class SimulatedVectors:
         count = int(np.clip(STEPS // times // steps, fewest, most // times))
         rng = np.random.default_rng([query.size, values, len(query.at)])
         of_groups = np.full(count, query.size) if query.public_size else np.arange(count) * (query.size + 1) // count
-        groups = draw_cascades(values, of_groups, rng) if prior is None else rng.multinomial(of_groups, prior)
+        groups, scales = (
+            draw_declared(values, of_groups, rng)
+            if prior is None
+            else (rng.multinomial(of_groups, prior), np.zeros_like(of_groups))
+        )
         truths = np.stack([single.true_positions(groups) for single in query.singles], axis=1)
-        return cls(query, of_groups, truths, law.make_simulator(query)(groups, seeded_entropy(rng)))
+        return cls(query, of_groups, truths, law.make_simulator(query)(groups, seeded_entropy(rng)), np.sign(scales))
 
     @cached_property
     def _log_distances(self) -> Floats:
@@ -94,7 +104,11 @@ class SimulatedVectors:
         return float(losses @ weights), best_constant_loss(query, loss, prior)
 
     def posteriors(self, place: int, reports: Ints, weights: Floats) -> Iterator[Floats]:
-        """Yield the posterior of a quantile for every vector of outputs, vectors × quantiles."""
+        """Yield for every vector of outputs, vectors × quantiles, the masses of a quantile's values: halves × values.
+
+        Their sum is in proportion to the posterior over both halves.
+        """
+        count = int(self.halves.max()) + 1
         values, log_distances = self.query.width + 1, self._log_distances[:, :, place]
         tables = [
             np.exp(-0.5 * ((np.log1p(np.arange(values))[:, None] - own) / width) ** 2)
@@ -108,13 +122,16 @@ class SimulatedVectors:
         for start in range(0, len(reports), rows):
             before, behind = distances[start : start + rows].T
             mass = tables[0][before] * tables[1][behind] * weights
-            lost = mass.sum(axis=1) <= 0
-            mass[lost] = weights
+            for half in range(count):
+                of_half = self.halves == half
+                lost = mass[:, of_half].sum(axis=1) <= 0
+                mass[np.ix_(lost, of_half)] = weights[of_half]
             stretch = (1.0 + distances[start : start + rows][:, side]) / own_distance
             places = np.rint(reports[start : start + rows, place, None] + moved * stretch)
-            cells = np.clip(places, 0, values - 1).astype(np.int64) + np.arange(len(mass))[:, None] * values
-            found = np.bincount(cells.ravel(), weights=mass.ravel(), minlength=len(mass) * values)
-            yield from np.asarray(found, dtype=np.float64).reshape(len(mass), values)
+            cells = np.clip(places, 0, values - 1).astype(np.int64)
+            cells += (np.arange(len(mass))[:, None] * count + self.halves) * values
+            found = np.bincount(cells.ravel(), weights=mass.ravel(), minlength=len(mass) * count * values)
+            yield from np.asarray(found, dtype=np.float64).reshape(len(mass), count, values)
 
 
 def _distances(reports: Ints, width: int) -> Ints:

@@ -60,7 +60,7 @@ def describe_belief(channel: Channel, has_prior: bool) -> str:
 
 
 UNKNOWN_SHARES = "every value is as likely to be the answer, and given it every histogram of the records as likely"
-ANY_SCALE = "records lie together at any scale, with heaps and gaps"
+ANY_SCALE = "records lie together at any scale, with heaps and gaps, in the whole range or a part of it"
 INDEPENDENT_RECORDS = "records are drawn independently, by the given prior"
 
 MEANING = {

@@ -6,7 +6,13 @@ from types import MappingProxyType
 from inbounds.design.quantiles.central import design_central
 from inbounds.design.quantiles.choose import QuantileDesign, design_quantile
 from inbounds.design.quantiles.family import RecordFamily
-from inbounds.design.quantiles.joint import JointDesign, JointSearch, design_joint, design_quantiles
+from inbounds.design.quantiles.joint import (
+    JointDesign,
+    JointSearch,
+    design_counts,
+    design_joint,
+    design_quantiles,
+)
 from inbounds.design.quantiles.permute_flip import design_permute_flip
 from inbounds.design.quantiles.search import QuantileSearch, ScoreGrid, design_sided
 from inbounds.exact import Number
@@ -27,6 +33,7 @@ __all__ = [
     "RecordFamily",
     "ScoreGrid",
     "design_central",
+    "design_counts",
     "design_joint",
     "design_permute_flip",
     "design_quantile",

@@ -1,7 +1,8 @@
-"""Design of several quantiles in one draw: the steepest levels that are private, and spacings by a declared search."""
+"""Design of several quantiles in one draw: path lengths or noisy counts, and spacings, by a declared search."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, isqrt
@@ -9,16 +10,18 @@ from math import ceil, isqrt
 import numpy as np
 
 from inbounds.design.quantiles.choose import design_quantile
-from inbounds.design.quantiles.family import Family, RecordFamily
-from inbounds.errors import InfeasibleDesign
+from inbounds.errors import InfeasibleDesign, ScoreRatioViolation
 from inbounds.exact import EXPONENT_CAP, Floats, Ints, Number, format_decimal, to_epsilon, to_fraction
 from inbounds.mechanism import JointMechanism, Mechanism
-from inbounds.mechanism.laws import JointLaw, JointPathLengths, JointPathLengthsOverSizes
+from inbounds.mechanism.laws import JointLaw, JointPathLengths, JointPathLengthsOverSizes, NoisyCounts
+from inbounds.mechanism.laws.counts import count_moves
 from inbounds.mechanism.origin import Origin
+from inbounds.mechanism.record_models import draw_declared
 from inbounds.query import JointQuantileQuery, check_joint_quantile
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_lower_bound
 from inbounds.trusted.joint_quantiles import SLACK_BITS, SPACING_BITS
 from inbounds.trusted.joint_sizes import capacity, fits_joint_sizes
+from inbounds.trusted.noisy_counts import MOST_TABLE, check_counts
 
 REFERENCE = "docs/theory/several-quantiles.md"
 
@@ -26,18 +29,38 @@ STEPS = 1 << 26
 """The most steps of the sampler's sums in one search; with wide ranges or large groups fewer groups are tried."""
 
 
+def declared_groups(query: JointQuantileQuery) -> tuple[Ints, Ints]:
+    """Return the groups on which designs are judged, and their scales: `draw_declared`, as accuracy is stated.
+
+    Each group is followed by its mirror image. Sizes that are secret are spread evenly over 1 to the maximum.
+    """
+    rng, count = np.random.default_rng([query.size, query.width, len(query.at)]), GROUPS // 2
+    turns = np.arange(count) * GROUP_TURN % 1.0
+    sizes = np.full(count, query.size) if query.public_size else 1 + (turns * query.size).astype(np.int64)
+    groups, scales = draw_declared(query.width + 1, sizes, rng)
+    return np.stack([groups, groups[:, ::-1]], axis=1).reshape(-1, query.width + 1), np.repeat(scales, 2)
+
+
+GROUPS = 192
+"""Groups that designs are judged on."""
+
+GROUP_TURN = (5**0.5 - 1) / 2
+"""Multiples of the golden section fill 0..1 evenly."""
+
+
 @dataclass(frozen=True)
 class JointSearch:
-    """The declared objective of a joint design: which groups, which spacings, and what is not allowed.
+    """The declared objective of a joint design: which groups, which designs, and what is not allowed.
 
-    family: the groups that designs are judged on. closeness: the designs that are tried; see `design_joint`. guard: on
-    no group may the mean error of the quantiles be more than this times that of single draws with equal parts of
-    epsilon. negligible: an error, in steps of the range, that nobody can tell from none; errors are compared with this
-    much added to each.
+    family: the groups that designs are judged on, and the scale of each. closeness: the spacings that are tried; see
+    `design_joint`. counts: whether noisy counts are tried too; see `design_counts`. guard: at no scale may the mean
+    error of the quantiles be more than this times that of single draws with equal parts of epsilon. negligible: an
+    error, in steps of the range, that nobody can tell from none; errors are compared with this much added to each.
     """
 
-    family: Family = field(default_factory=lambda: RecordFamily(each=4))
+    family: Callable[[JointQuantileQuery], tuple[Ints, Ints]] = declared_groups
     closeness: tuple[Fraction, ...] = tuple(Fraction(k, 2) for k in range(7))
+    counts: bool = True
     guard: float = 1.02
     negligible: float = 1e-3
 
@@ -55,11 +78,12 @@ DEFAULT_JOINT_SEARCH = JointSearch()
 class JointDesign:
     """The mechanism chosen for several quantiles, the errors of the designs that were tried, and the reason.
 
-    errors: for each closeness the geometric mean and the largest of the errors relative to single draws.
+    errors: for each design, such as "closeness 1" or "noisy counts", the mean error in steps over the family, and the
+    largest of the errors of a scale relative to single draws.
     """
 
     mechanism: JointMechanism
-    errors: dict[Fraction, tuple[float, float]]
+    errors: dict[str, tuple[float, float]]
     reason: str
 
     def __str__(self) -> str:
@@ -69,16 +93,17 @@ class JointDesign:
 def design_quantiles(
     query: JointQuantileQuery, epsilon: Number, *, search: JointSearch = DEFAULT_JOINT_SEARCH
 ) -> JointDesign:
-    """Choose the joint law of several quantiles with the least objective before any record is read.
+    """Choose the law of several quantiles with the least objective before any record is read.
 
-    Errors are relative to single draws with equal parts of epsilon, by `design_quantile`. Among the designs that on no
-    group of the family err noticeably more, the one with the least geometric mean is taken; if there is none, the one
-    whose largest relative error is least. Nothing depends on data, and equal arguments give equal mechanisms. Cost: a
-    few seconds of processor time at most.
+    Path lengths with several spacings are tried, and noisy counts, which err less where there are few values. The
+    least mean error over the family is taken, among the designs that at no scale err noticeably more than single draws
+    with equal parts of epsilon, by `design_quantile`; if there is none, the design whose largest relative error is
+    least. Nothing depends on data, and equal arguments give equal mechanisms. Cost: a few seconds of processor time at
+    most.
 
     >>> from inbounds import quantiles
-    >>> str(design_quantiles(quantiles([0, 0.5, 1], 0, 20, size=30), 1)).partition(":")[0]
-    'closeness 1.5'
+    >>> str(design_quantiles(quantiles([0, 0.5, 1], 0, 4, size=30), 1)).partition(":")[0]
+    'noisy counts'
     """
     check_joint_quantile(query)
     return _choose(query, to_epsilon(epsilon), search)
@@ -86,23 +111,40 @@ def design_quantiles(
 
 @lru_cache(maxsize=256)
 def _choose(query: JointQuantileQuery, epsilon: Fraction, search: JointSearch) -> JointDesign:
-    made = {closeness: design_joint(query, epsilon, closeness=closeness) for closeness in search.closeness}
-    groups = np.asarray(search.family(query.singles[0]), dtype=np.int64)
-    law = next(iter(made.values())).law
-    sizes = len(law.sizes) if isinstance(law, JointPathLengthsOverSizes) else 1
+    made = dict(_candidates(query, epsilon, search))
+    groups, scales = search.family(query)
+    sizes = max(len(one.law.sizes) if isinstance(one.law, JointPathLengthsOverSizes) else 1 for one in made.values())
     steps = (query.size + query.width + 1) * (query.width + 1) * len(query.at) * len(made) * len(groups) * sizes
-    groups = groups[:: -(-steps // STEPS)]
+    every = -(-steps // STEPS)
+    groups, scales = groups[::every], scales[::every]
     truths = np.stack([single.true_positions(groups) for single in query.singles], axis=1)
     parts = [design_quantile(single, epsilon / len(query.at)).mechanism for single in query.singles]
-    single_laws = np.stack([part.probabilities(groups) for part in parts], axis=1)
-    single_errors = _mean_errors(single_laws, truths) + search.negligible
+    single = _mean_errors(np.stack([part.probabilities(groups) for part in parts], axis=1), truths)
     errors = {}
-    for closeness, mechanism in made.items():
-        relative = (_mean_errors(mechanism.probabilities(groups), truths) + search.negligible) / single_errors
-        errors[closeness] = float(np.exp(np.log(relative).mean())), float(relative.max())
-    within = [closeness for closeness, (_, worst) in errors.items() if worst <= search.guard]
+    for name, mechanism in made.items():
+        found = _mean_errors(mechanism.probabilities(groups), truths)
+        relative = (_by_scale(found, scales) + search.negligible) / (_by_scale(single, scales) + search.negligible)
+        errors[name] = float(found.mean()), float(relative.max())
+    within = [name for name, (_, worst) in errors.items() if worst <= search.guard]
     best = min(within, key=lambda one: errors[one][0]) if within else min(errors, key=lambda one: errors[one][1])
-    return JointDesign(made[best], errors, "; ".join(_describe(best, errors, len(groups))))
+    return JointDesign(made[best], errors, "; ".join(_describe(best, errors, float(single.mean()), len(groups))))
+
+
+def _candidates(
+    query: JointQuantileQuery, epsilon: Fraction, search: JointSearch
+) -> Iterator[tuple[str, JointMechanism]]:
+    """Yield every design that can be made, by its name. Raises `InfeasibleDesign` if there is none."""
+    refused = None
+    for closeness in search.closeness:
+        try:
+            yield f"closeness {format_decimal(closeness)}", design_joint(query, epsilon, closeness=closeness)
+        except InfeasibleDesign as error:
+            refused = error
+            break
+    if search.counts and fits_counts(query.size):
+        yield "noisy counts", design_counts(query, epsilon)
+    elif refused is not None:
+        raise refused
 
 
 def _mean_errors(probabilities: Floats, truths: Ints) -> Floats:
@@ -111,14 +153,77 @@ def _mean_errors(probabilities: Floats, truths: Ints) -> Floats:
     return np.asarray((probabilities * distances).sum(axis=2).mean(axis=1))
 
 
-def _describe(best: Fraction, errors: dict[Fraction, tuple[float, float]], groups: int) -> Iterator[str]:
+def _by_scale(errors: Floats, scales: Ints) -> Floats:
+    """Return the mean error of the groups of each scale."""
+    _, place = np.unique(scales, return_inverse=True)
+    return np.asarray(np.bincount(place, weights=errors) / np.bincount(place))
+
+
+def _describe(best: str, errors: dict[str, tuple[float, float]], single: float, groups: int) -> Iterator[str]:
     mean, worst = errors[best]
     yield (
-        f"closeness {format_decimal(best)}: {mean:.3f} times the error of single draws with parts of epsilon on the "
-        f"{groups} groups of the family, {worst:.3f} times at most"
+        f"{best}: a mean error of {mean:.4g} steps on the {groups} groups of the family, where single draws with parts "
+        f"of epsilon err by {single:.4g}, and at most {worst:.3f} times theirs at a scale"
     )
-    others = (f"{format_decimal(one)} {errors[one][0]:.3f}, {errors[one][1]:.3f}" for one in errors if one != best)
+    others = (f"{one} {errors[one][0]:.4g}, {errors[one][1]:.3f}" for one in errors if one != best)
     yield f"others: {'; '.join(others)}"
+
+
+# --- noisy counts -----------------------------------------------------------------------------------------
+
+
+def fits_counts(size: int) -> bool:
+    """Return whether groups of a size may be answered with noisy counts."""
+    return _circle(size) <= MOST_TABLE
+
+
+def _circle(size: int) -> int:
+    """Return how many numbers the noise has: counts of 0 to the size, and noise of half as much on either side."""
+    return 2 * size + 2
+
+
+def design_counts(query: JointQuantileQuery, epsilon: Number) -> JointMechanism:
+    """Design the mechanism that draws the number of records with each value with noise, and reads quantiles off them.
+
+    For few values: the noise does not depend on how many quantiles are read, and errors grow with the number of values.
+    The noise falls by the same factor from step to step, as steeply as is private.
+
+    Raises `InfeasibleDesign` for groups of more than 4,095 records.
+
+    >>> from inbounds import quantiles
+    >>> design_counts(quantiles([0, 0.5, 1], 1, 5, size=25), 1).law.kind
+    'counts'
+    """
+    check_joint_quantile(query)
+    bound = to_epsilon(epsilon)
+    if not fits_counts(query.size):
+        raise InfeasibleDesign("noisy counts are for groups of at most 4,095 records")
+    law = NoisyCounts(_falling_noise(_circle(query.size), count_moves(query), bound))
+    return Mechanism(query, bound, law, Origin("noisy_counts", {}, REFERENCE))
+
+
+LEAST_NOISE = 1 << 24
+"""The least weight of noise: rarer than once in 10^11 draws, and still even to a few parts in 10^8."""
+
+
+def _falling_noise(length: int, moves: int, epsilon: Fraction) -> tuple[int, ...]:
+    """Return weights of noise 0, 1, …, -1 around a circle that fall geometrically to both sides, and sum to 2^62.
+
+    Ratios are smaller than allowed by a part of a million or more, which pays for rounding; the first that is accepted.
+    """
+    steps = np.minimum(np.arange(length), length - np.arange(length))
+    for part in range(40, 0, -2):
+        falls = np.exp(-float(epsilon / moves) * (1 - 2.0**-part) * steps)
+        falls = np.maximum(falls / falls.sum(), LEAST_NOISE / TOTAL)
+        table = [int(weight) for weight in falls / falls.sum() * TOTAL]
+        table[0] += TOTAL - sum(table)
+        with suppress(ScoreRatioViolation):
+            check_counts(table, moves, epsilon)
+            return tuple(table)
+    raise InfeasibleDesign("noisy counts need a larger epsilon: rounding uses it up")
+
+
+# --- path lengths -----------------------------------------------------------------------------------------
 
 
 def design_joint(query: JointQuantileQuery, epsilon: Number, *, closeness: Number = 1) -> JointMechanism:

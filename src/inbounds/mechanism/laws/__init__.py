@@ -11,6 +11,7 @@ from inbounds.mechanism.laws.approximate import ApproximateMatrix, ApproximateNo
 from inbounds.mechanism.laws.base import AnswerLaw, Law, RecordsLaw
 from inbounds.mechanism.laws.blocks import BlockResponse
 from inbounds.mechanism.laws.central import CentralRecords
+from inbounds.mechanism.laws.counts import NoisyCounts
 from inbounds.mechanism.laws.joint import JointLaw, JointPathLengths, JointPathLengthsOverSizes
 from inbounds.mechanism.laws.matrix import Matrix
 from inbounds.mechanism.laws.noise import Noise
@@ -37,6 +38,7 @@ LAWS: Final = MappingProxyType[str, type[Law[Any]]](
             CentralRecords,
             JointPathLengths,
             JointPathLengthsOverSizes,
+            NoisyCounts,
         )
     }
 )
@@ -55,6 +57,7 @@ __all__ = [
     "Law",
     "Matrix",
     "Noise",
+    "NoisyCounts",
     "PermuteAndFlip",
     "PlaneNoise",
     "RecordsLaw",

@@ -339,6 +339,10 @@ class JointWeights {
     return nearest.found;
   }
 
+  get proved() {
+    return JOINT_PROVED;
+  }
+
   /** What the sampler's floats can hold, and draw within the slack. */
   refuseOtherForms(group) {
     const [values, places] = [group.values.size, group.places];
@@ -374,6 +378,10 @@ class JointOverSizes {
     return nearest.found;
   }
 
+  get proved() {
+    return SIZES_PROVED;
+  }
+
   /** What the sampler's floats can hold, and draw within the slack. */
   refuseOtherForms(group) {
     const [values, quantiles, count] = [group.values.size, BigInt(group.at.length), BigInt(this.sizes.length)];
@@ -401,7 +409,47 @@ function refuseOtherSpacings(weight, spacing, values) {
   insist(spacing.every((one) => one >= 1n && one < MOST_SPACING), "the weights of spacings must be 1 to 2^24 - 1");
 }
 
+const MOST_COUNT_NOISE = 8192;
+
+/** Every count with noise around a circle; a record that comes or goes moves one count by 1, a changed one moves two. */
+class NoisyCounts {
+  constructor(part) {
+    this.table = readWholes(field(part, "table"));
+    Object.freeze(this);
+  }
+
+  check(group, epsilon) {
+    const { table } = this;
+    insist(table.length >= 2 && table.length <= MOST_COUNT_NOISE, "noise on counts must have 2 to 8192 weights");
+    const sum = table.reduce((all, one) => all + one, 0n);
+    insist(table.every((one) => one >= 1n) && sum === TOTAL, "the weights of noise must be positive and sum to 2^62");
+    const moves = (group.public ? 2n : 1n) * group.records;
+    const p = ratioAllowed(new Fraction(epsilon.numerator, epsilon.denominator * moves));
+    const nearest = new Nearest();
+    table.forEach((one, z) => {
+      const next = table[(z + 1) % table.length];
+      const [high, low] = one > next ? [one, next] : [next, one];
+      nearest.compare(high, low, p, () => ({ subject: `noise of ${z}`, circumstance: "than for a count one step away, or the other way round" }));
+    });
+    return nearest.found;
+  }
+
+  get proved() {
+    return ["a count that moves by 1 moves the probability of its report by e^(epsilon / steps) at most; a person moves so many steps"];
+  }
+}
+
 function readJointLaw(part) {
-  insist(part instanceof Map && part.size === 1, "the law of several quantiles must be joint or joint over sizes");
+  insist(part instanceof Map && part.size === 1, "the law of several quantiles must be joint, joint over sizes, or noisy counts");
+  if (part.has("counts")) return new NoisyCounts(part.get("counts"));
   return part.has("joint") ? new JointWeights(part.get("joint")) : new JointOverSizes(field(part, "joint_sizes"));
 }
+
+const JOINT_PROVED = [
+  "no weight of a vector moves by more than x^2 when a record changes, nor does their sum: x^-4 for each record of a person",
+  "the sampler's rounding, up to 2^-28 of each probability, is included",
+];
+const SIZES_PROVED = [
+  "no weight of a vector moves by more than x when a record comes or goes, nor does their sum: x^-2 for each record of a person",
+  JOINT_PROVED[1],
+];
