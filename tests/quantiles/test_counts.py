@@ -179,6 +179,13 @@ def test_noisy_counts_are_chosen_for_few_values_and_path_lengths_for_many():
     assert without.mechanism.law.kind == "joint_sizes"
 
 
+def test_rounding_does_not_decide_between_designs_that_are_alike():
+    """At a large epsilon every design reports the truth, up to errors of 10^-13 steps: the first is taken."""
+    design = design_quantiles(ib.quantiles([0, 0.5, 1], 0, 10, size=3), 64)
+    assert 0 <= max(mean for mean, _ in design.errors.values()) < 1e-9
+    assert design.reason.startswith("closeness 0: ")
+
+
 def test_where_path_lengths_cannot_be_drawn_noisy_counts_are():
     query, epsilon = ib.quantiles([0, 1], 0, 4, maximum=9), "1/1000000"
     assert design_quantiles(query, epsilon).mechanism == design_counts(query, epsilon)

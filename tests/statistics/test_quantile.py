@@ -126,7 +126,7 @@ def test_groups_of_different_sizes_have_draws_of_their_own(tmp_path):
         [5, 6, 0],
         [9, 8, 0],
     ]
-    assert [(line["law"], line["size"]) for line in done.record["mechanisms"]] == [("counts", 3), ("counts", 5)]
+    assert [(line["law"], line["size"]) for line in done.record["mechanisms"]] == [("joint", 3), ("joint", 5)]
     assert check(tmp_path / "o.csv.release.json")
     done.report(tmp_path / "report.html")
     page = done.export(tmp_path / "page.html").read_text("utf-8")

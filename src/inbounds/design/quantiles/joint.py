@@ -125,8 +125,8 @@ def _choose(query: JointQuantileQuery, epsilon: Fraction, search: JointSearch) -
         found = _mean_errors(mechanism.probabilities(groups), truths)
         relative = (_by_scale(found, scales) + search.negligible) / (_by_scale(single, scales) + search.negligible)
         errors[name] = float(found.mean()), float(relative.max())
-    within = [name for name, (_, worst) in errors.items() if worst <= search.guard]
-    best = min(within, key=lambda one: errors[one][0]) if within else min(errors, key=lambda one: errors[one][1])
+    within = {name: mean for name, (mean, worst) in errors.items() if worst <= search.guard}
+    best = _first_least(within, search.negligible) if within else min(errors, key=lambda one: errors[one][1])
     return JointDesign(made[best], errors, "; ".join(_describe(best, errors, float(single.mean()), len(groups))))
 
 
@@ -151,6 +151,16 @@ def _mean_errors(probabilities: Floats, truths: Ints) -> Floats:
     """Return the expected absolute error in steps, averaged over the quantiles, of every group."""
     distances = np.abs(np.arange(probabilities.shape[2]) - truths[:, :, None])
     return np.asarray((probabilities * distances).sum(axis=2).mean(axis=1))
+
+
+def _first_least(errors: dict[str, float], negligible: float) -> str:
+    """Return the first of the designs with the least error; rounding, which differs between machines, decides nothing."""
+    least = min(errors.values())
+    return next(name for name, one in errors.items() if one + negligible <= (1 + ALIKE) * (least + negligible))
+
+
+ALIKE = 1e-6
+"""Errors that differ by less than this part are alike."""
 
 
 def _by_scale(errors: Floats, scales: Ints) -> Floats:
