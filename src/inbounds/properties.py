@@ -20,7 +20,7 @@ output whose cell holds answer j.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -253,7 +253,15 @@ def measure_violation(
 
 
 # Properties that compare whole rows and columns, measured without a list of all comparisons, which takes ten times as
-# long for a large matrix. Weights are at most 2^62, so differences fit.
+# long for a large matrix. Weights are at most 2^62, so differences fit. They are taken of some rows at a time.
+
+BLOCK = 1 << 16
+"""Weights that are compared at a time, so that their differences fit the processor's cache."""
+
+
+def _row_blocks(weights: Ints) -> Iterator[slice]:
+    rows = max(BLOCK // weights.shape[1], 1)
+    return (slice(start, start + rows) for start in range(0, len(weights), rows))
 
 
 def _measure_row_honest(weights: Ints, layout: MatrixLayout) -> int:
@@ -269,19 +277,26 @@ def _truths(weights: Ints, layout: MatrixLayout) -> Ints:
 
 
 def _measure_row_monotone(weights: Ints, layout: MatrixLayout) -> int:
-    step, j = np.diff(weights, axis=1), np.arange(layout.answers - 1)
-    falls = np.max(step, initial=0, where=j >= layout.above[:, None])
-    return max(int(falls), -int(np.min(step, initial=0, where=j + 1 < layout.below[:, None])))
+    worst, j = 0, np.arange(layout.answers - 1)
+    for rows in _row_blocks(weights):
+        step = np.diff(weights[rows], axis=1)
+        rise = np.max(step, initial=0, where=j >= layout.above[rows, None])
+        worst = max(worst, int(rise), -int(np.min(step, initial=0, where=j + 1 < layout.below[rows, None])))
+    return worst
 
 
 def _measure_column_monotone(weights: Ints, layout: MatrixLayout) -> int:
-    step, rising = np.diff(weights, axis=0), np.arange(layout.outputs - 1)[:, None] < layout.home
-    return max(-int(np.min(step, initial=0, where=rising)), int(np.max(step, initial=0, where=~rising)))
+    worst, lower, upper, i = 0, weights[:-1], weights[1:], np.arange(layout.outputs - 1)[:, None]
+    for rows in _row_blocks(lower):
+        step, rising = upper[rows] - lower[rows], i[rows] < layout.home
+        worst = max(worst, -int(np.min(step, initial=0, where=rising)), int(np.max(step, initial=0, where=~rising)))
+    return worst
 
 
 def _measure_symmetric(weights: Ints, layout: MatrixLayout) -> int:
     _refuse_without_mirror(layout)
-    return int((weights - weights[::-1, ::-1]).max(initial=0))
+    mirrored = weights[::-1, ::-1]
+    return max((int((weights[rows] - mirrored[rows]).max(initial=0)) for rows in _row_blocks(weights)), default=0)
 
 
 _MEASURES: dict[str, Callable[[Ints, MatrixLayout], int]] = {

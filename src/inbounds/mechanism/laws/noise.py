@@ -108,14 +108,10 @@ class Noise(AnswerLaw):
         starts, stops, targets = clamped.remap_runs(self.remap)
         refuse_beyond_limit(query, len(targets))
         upto = sliding_window_view(np.cumsum(self.all_weights()), self.size + 1)[:, ::-1]  # upto[s, j] = C(s - j)
-        runs = upto[stops]
-        runs[stops >= self.size] = TOTAL
-        runs[starts > 0] -= upto[starts[starts > 0] - 1]
         weights = np.zeros(query.shape, dtype=np.int64)
-        if (np.diff(targets) > 0).all():
-            weights[targets] = runs
-        else:
-            np.add.at(weights, targets, runs)
+        for start, stop, target in zip(starts.tolist(), stops.tolist(), targets.tolist(), strict=True):
+            above = upto[stop] if stop < self.size else TOTAL
+            weights[target] += above - upto[start - 1] if start else above
         return weights
 
     def clamped_matrix(self) -> Ints:
