@@ -4,7 +4,7 @@ It turns a query into a `Problem`, runs the routes, rounds the proposal to weigh
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -58,7 +58,7 @@ FINISHING_EDGE = 1.2e-7
 """The same for each cell and edge of its answer, on graphs."""
 
 SEARCHING = 0.1
-"""Share of the time that the search gets, whatever remains."""
+"""Share of the time that the search gets, and a table after it, whatever remains."""
 
 MOST_CHECKED = 1 << 31
 """Outputs times edges of the largest matrix on a graph: some minutes for rounding and checking."""
@@ -116,19 +116,26 @@ def _finishing_seconds(query: RangeQuery) -> float:
 def _solve_goal(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seconds: float) -> Mechanism:
     """Design the best mechanism for one goal: with many answers a noise table, unless a search might gain much."""
     start = time.monotonic()
-    has_table = not goal.before and has_noise_design(query, goal) and not _is_closed_form(query, goal)
-    table = _try_table(query, epsilon, goal, max_seconds) if has_table and len(query.answers) >= MANY else None
+    make_table = _table_maker(query, goal)
+    table = make_table(query, epsilon, goal, max_seconds) if make_table and len(query.answers) >= MANY else None
     if table is not None and _is_close(table):
         return table
-    if table is None and len(query.answers) >= MANY and has_mended_design(query, goal):
-        table = design_mended(query, epsilon, goal, max_seconds)
-        if table is not None and _is_close(table):
-            return table
     found = _search(query, epsilon, goal, max(max_seconds - (time.monotonic() - start), MOMENT))
-    if _is_close(found) or not (has_table or table):
+    if _is_close(found) or make_table is None:
         return found
-    table = table or _try_table(query, epsilon, goal, max_seconds)
+    remaining = max(max_seconds - (time.monotonic() - start), SEARCHING * max_seconds)
+    table = table or make_table(query, epsilon, goal, remaining)
     return found if table is None else _better(found, table)
+
+
+TableMaker = Callable[[RangeQuery, Fraction, DesignGoal, float], Mechanism | None]
+
+
+def _table_maker(query: RangeQuery, goal: DesignGoal) -> TableMaker | None:
+    """Return the design by noise that can meet a goal without a search, if there is one."""
+    if has_noise_design(query, goal) and not goal.before and not _is_closed_form(query, goal):
+        return _try_table
+    return design_mended if has_mended_design(query, goal) else None
 
 
 def _try_table(query: RangeQuery, epsilon: Fraction, goal: DesignGoal, max_seconds: float) -> Mechanism | None:
