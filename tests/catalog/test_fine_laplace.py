@@ -117,6 +117,44 @@ def test_the_loss_tends_to_that_of_the_density():
     assert made.loss_per_answer()[8] == pytest.approx(moment(1) / moment(0), rel=1e-9)
 
 
+INF = math.inf
+
+
+@pytest.mark.parametrize("spans", [[(0, INF)], [(-INF, INF)], [(-INF, 3), (4, INF)]])
+def test_endless_spans_have_the_density_and_scale_of_the_real_line(spans):
+    """Chances of a seeded sample, all losses, and the least scales of real answers (002, both infinite classes)."""
+    made = fine_laplace(ib.count(6), 1, spans=spans, step="1/4")
+    assert made.scale == pytest.approx(ib.find_scale(spans, 1, 1), rel=1e-9)
+    metric = fine_laplace(ib.count(6), 1, spans=spans, step=1, notion="metric")
+    assert metric.scale == pytest.approx(ib.find_scale(spans, 1, 1, "metric"), rel=1e-9)
+    x = np.arange(-400, 420) / 4
+    inside = sum((x >= low) & (x <= high) for low, high in spans)
+    halved = np.isin(x, [end for span in spans for end in span])
+    law = inside * np.exp(-np.abs(x - 2) / made.scale) / (1 + halved)
+    law /= law.sum()
+    assert made.loss_per_answer()[2] == pytest.approx(law @ np.abs(x - 2), rel=1e-9)
+    assert made.loss_per_answer("squared")[2] == pytest.approx(law @ (x - 2) ** 2, rel=1e-9)
+    drawn = made.simulate(np.full(20_000, 2), np.random.default_rng(5))
+    counted = np.array([(drawn == at).sum() for at in x])
+    often = law * len(drawn) > 5
+    assert counted.sum() == len(drawn)
+    chi = ((counted - law * len(drawn)) ** 2)[often] / (law * len(drawn))[often]
+    assert chi.sum() < often.sum() + 6 * math.sqrt(2 * often.sum())
+
+
+def test_digits_beyond_the_last_node_are_those_of_a_geometric_number():
+    """The digit of size z is 1 with exp(-z/s) times the chance of 0; the last ones hardly ever are."""
+    made = fine_laplace(ib.count(6), 1, spans=[(0, INF)], step="1/1024")
+    for k, weight in enumerate(made.digit_weights):
+        ratio = math.exp(-float(made.step) * 2**k / made.scale)
+        assert weight / (TOTAL - weight) == pytest.approx(ratio, rel=1e-12, abs=1e-15)
+    assert made.digit_weights[-1] <= 1
+    with rejects(ValueError, "endless"):
+        made.probabilities(0)
+    with rejects(TypeError, "endless"):
+        FineLaplace(made.nodes, made.scale, 3, endless=(1, 0))
+
+
 def test_wrong_spans_and_steps_are_refused():
     for spans in ([(0, 2)], [(0, 4), (3, 5)], []):
         with rejects(ValueError, "spans"):
