@@ -107,6 +107,7 @@ TARGETS = {
         "inbounds.trusted.certify": [
             "tests/trusted/test_certify_border.py",
             "tests/trusted/test_certify.py",
+            "tests/trusted/test_approximate.py",
             "tests/local/test_labels.py",
             "tests/graphs/test_check_edges.py",
             *WITHOUT_LONG,

@@ -46,3 +46,19 @@ def test_a_delta_is_between_0_and_1(delta):
     same = np.array([whole([1, 1]), whole([1, 1])], dtype=np.int64).T
     with pytest.raises(InvalidDistribution):
         check_approximate(same, [(0, 1)], EPSILON, delta)
+
+
+SAME = np.array([whole([1, 1]), whole([1, 1])], dtype=np.int64).T
+
+
+@pytest.mark.parametrize("pair", [(0, 2), (2, 0), (-1, 0), (0, -1), (2, 2)])
+def test_a_pair_is_of_two_answers(pair):
+    with pytest.raises(InvalidDistribution):
+        check_approximate(SAME, [(0, 1), pair], EPSILON, Fraction(1, 10))
+
+
+@pytest.mark.parametrize("weights", [SAME[:, 0], SAME[None], SAME.astype(float), SAME.astype(object), SAME[:, :0]])
+def test_weights_are_a_table_of_int64(weights):
+    with pytest.raises(InvalidDistribution):
+        check_approximate(weights, [], EPSILON, Fraction(1, 10))
+    check_approximate(SAME[:, :1], [], EPSILON, Fraction(1, 10))  # the least there is
