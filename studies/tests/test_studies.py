@@ -314,3 +314,30 @@ def test_the_studies_have_the_version_of_inbounds_and_need_it():
     assert project["version"] == ib.__version__
     assert f"inbounds[figures]=={ib.__version__}" in project["dependencies"]
     assert project["description"] == STUDIES_SUMMARY
+
+
+def test_settings_from_a_command_are_of_the_kind_of_the_studys_own():
+    study = find("003-fig9")
+    assert study.parse_settings({"alphas": "2/3, 0.8", "sizes": "2,4"}) == {"alphas": ("2/3", "0.8"), "sizes": (2, 4)}
+    for wrong in ({"sizes": "2,x"}, {"sizes": "1.5"}, {"sizes": ""}, {"alpha": "0.8"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            study.parse_settings(wrong)
+    with pytest.raises(ValueError, match="Python"):
+        find("003-fig1").parse_settings({"panels": "absolute"})
+
+
+def test_every_setting_that_a_command_takes_reads_as_its_own_value():
+    for study in listed().values():
+        for name, value in study.settings.items():
+            many = value if isinstance(value, tuple) else (value,)
+            if all(isinstance(one, int | float | str) for one in many):
+                read = study.parse_settings({name: ",".join(map(str, many))})[name]
+                assert read == (tuple(map(str, value)) if str in map(type, many) and isinstance(value, tuple) else value)
+
+
+def test_a_command_runs_a_study_with_other_settings(tmp_path):
+    words = ["run", "003-fig9", "--alphas", "0.8", "--sizes=2", "--cores", "1", "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    table = Table.read((tmp_path / "003-fig9.csv").read_text("utf-8"))
+    assert (table.distinct("alpha"), table.distinct("n")) == ([0.8], [2])
+    assert CliRunner().invoke(app, [*words, "--overwrite", "--nothing", "1"]).exit_code != 0

@@ -59,7 +59,7 @@ def list_(as_json: AsJson = False) -> None:
 
 @studies.command("settings")
 def settings_(id_: Annotated[str, typer.Argument(metavar="ID", help="A study.")], as_json: AsJson = False) -> None:
-    """List what can be set in a study from Python: printed in the paper, inferred from it, or chosen here.
+    """List what can be set in a study: printed in the paper, inferred from it, or chosen here.
 
     Example: [bold]inbounds studies settings 000-fig4[/]
     """
@@ -73,11 +73,13 @@ def settings_(id_: Annotated[str, typer.Argument(metavar="ID", help="A study.")]
     out.print(terminal.columns(study.title, ["setting", "value", "origin"], rows, right=3))
     if study.note:
         out.print(study.note)
-    out.print(f'set them with: inbounds_studies.find("{id_}").run(name=value)')
+    name = next(iter(study.settings_json), "name").replace("_", "-")
+    out.print(f"set them with: inbounds studies run {id_} --{name} VALUE, lists as A,B,C")
 
 
-@studies.command()
+@studies.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def run(
+    context: typer.Context,
     ids: Ids,
     out_dir: Out = Path("figures"),
     quick: Quick = False,
@@ -86,22 +88,28 @@ def run(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the files of an earlier run.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute studies to the papers' settings; write their data and figures.
+    """Recompute studies to the papers' settings, or to others; write their data and figures.
+
+    Every setting that `inbounds studies settings ID` lists is an option too; lists are written A,B,C.
 
     Example: [bold]inbounds studies run 003-fig10 --out figures/[/]
+
+    Example: [bold]inbounds studies run 003-fig9 --alphas 0.8,0.9 --sizes 2,4,8[/]
     """
     from inbounds_studies import Crew, matching
 
-    chosen = matching(ids)
+    names, texts = split_settings([*ids, *context.args])
+    chosen = matching(names)
+    settings = [study.parse_settings(texts) for study in chosen]  # before any work is done
     there = [path for study in chosen for kind in KINDS if (path := out_dir / f"{study.id}.{kind}").exists()]
     if there and not overwrite:
         raise ValueError(f"--out must not hold {there[0].name} yet, got {out_dir}; give another, or --overwrite")
     written = []
     with Crew(cores or _available()) as crew:
-        for study in chosen:
+        for study, changed in zip(chosen, settings, strict=True):
             crew.watch = _Progress(f"{study.id} {study.title}")
             started = time.perf_counter()
-            result = study.run(quick=quick, seed=seed, crew=crew)
+            result = study.run(quick=quick, seed=seed, crew=crew, **changed)
             paths = [str(path) for path in result.save(out_dir, study.id)]
             took, rows = time.perf_counter() - started, len(result.table)
             written.append({"id": study.id, "rows": rows, "seconds": round(took, 3), "files": paths})
@@ -113,6 +121,25 @@ def run(
         out.print(
             f"CSV, LaTeX, SVG and PNG of {len(written)} {'study' if len(written) == 1 else 'studies'} in {out_dir}"
         )
+
+
+def split_settings(words: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Split the words of a command into ids and settings, written --name VALUE or --name=VALUE.
+
+    >>> split_settings(["003-fig9", "--alphas", "0.8,0.9", "--max-size=4"])
+    (['003-fig9'], {'alphas': '0.8,0.9', 'max_size': '4'})
+    """
+    ids, settings, rest = list[str](), dict[str, str](), iter(words)
+    for word in rest:
+        if not word.startswith("--"):
+            ids.append(word)
+            continue
+        name, equals, value = word[2:].partition("=")
+        text = value if equals else next(rest, None)
+        if text is None:
+            raise ValueError(f"--{name} must have a value; inbounds studies settings ID lists the settings of a study")
+        settings[name.replace("-", "_")] = text
+    return ids, settings
 
 
 def _available() -> int:

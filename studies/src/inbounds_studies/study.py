@@ -51,6 +51,25 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value.name)
 
 
+def _parse_like(own: Any, text: str, name: str) -> Any:
+    """Parse a setting of the kind of the study's own value.
+
+    >>> _parse_like(("0.5",), "2/3, 0.8", "--alphas"), _parse_like((2, 4), "8", "--sizes"), _parse_like(20, "5", "--n")
+    (('2/3', '0.8'), (8,), 5)
+    """
+    if own is None or (isinstance(own, tuple) and not all(isinstance(one, int | float | str) for one in own)):
+        raise ValueError(f"{name} can be set from Python only: it is no number, text or list of them")
+    if isinstance(own, tuple):
+        kind = str if any(isinstance(one, str) for one in own) else float if isinstance(own[0], float) else int
+        return tuple(_parse_like(kind(), part.strip(), name) for part in text.split(","))
+    try:
+        return type(own)(text)
+    except ValueError:
+        raise ValueError(
+            f"{name} must be {'a whole number' if type(own) is int else 'a number'}, got {text!r}"
+        ) from None
+
+
 @dataclass(frozen=True)
 class Study:
     """id: paper, dash, table or figure. make: the function with the paper's settings as defaults.
@@ -87,6 +106,15 @@ class Study:
     def note(self) -> str:
         """What else was set in code, or how a setting was inferred; may be empty."""
         return str(_marks().get(self.id, {}).get("note", ""))
+
+    def parse_settings(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Parse settings that a person wrote: each of the kind of the study's own, lists as A,B,C."""
+        for name in texts:
+            if name not in self.settings:
+                raise ValueError(f"{self.id} must be given settings among {', '.join(self.settings)}, got {name!r}")
+        return {
+            name: _parse_like(self.settings[name], text, f"--{name.replace('_', '-')}") for name, text in texts.items()
+        }
 
     def run(self, *, quick: bool = False, seed: int = 0, crew: Crew = ALONE, **settings: Any) -> Result:
         """Recompute the study, to the paper's settings unless told otherwise."""
