@@ -81,3 +81,14 @@ def test_a_release_with_a_delta_says_so_everywhere(done):
     assert deployment["privacy_loss"]["privacy_parameters"]["delta"] >= 1e-6
     assert "approximate differential privacy" in format_checklist(record).lower()
     assert "and delta 1e-06)" in public_page(record, done.table)
+
+
+def test_only_declared_groups_are_said_to_need_nothing_of_the_data(done):
+    found = {**done.record, "plan": {**done.record["plan"], "keys": "from the data"}}
+    declared, from_data = (
+        build_registry_entry(record)["deployment"]["implementation"]["pre_processing_eda_hyperparameter_tuning"]
+        for record in (done.record, found)
+    )
+    assert "no release computes a bound or a key from data" in declared
+    assert "no release computes" not in from_data
+    assert "groups are those of the data" in from_data

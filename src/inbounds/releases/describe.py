@@ -16,7 +16,7 @@ from inbounds.exact import round_up_to_float
 from inbounds.plan.plan import CHANGE
 from inbounds.releases.charge_session import format_population_state
 from inbounds.releases.public_page import make_title
-from inbounds.schema.record_types import ReleaseRecord
+from inbounds.schema.record_types import PlanRecord, ReleaseRecord
 from inbounds.schema.text import format_groups, format_number
 
 TO_COMPLETE = "TO COMPLETE:"
@@ -73,10 +73,7 @@ def build_registry_entry(record: ReleaseRecord) -> Entry:
                 "composition": _lines(record["composition"]),
             },
             "implementation": {
-                "pre_processing_eda_hyperparameter_tuning": _lines(
-                    ["The plan is fixed before the data is read; no release computes a bound or a key from data"]
-                    + record["values"]
-                ),
+                "pre_processing_eda_hyperparameter_tuning": _lines([_preparation(plan), *record["values"]]),
                 "mechanisms": _lines(_mechanisms(record)),
                 "justification": f"{TO_COMPLETE} why this epsilon, these bounds and these groups",
             },
@@ -86,6 +83,13 @@ def build_registry_entry(record: ReleaseRecord) -> Entry:
             },
         },
     }
+
+
+def _preparation(plan: PlanRecord) -> str:
+    """Say what is taken from the data before the release, which is nothing but keys, if the plan says so."""
+    if "keys" in plan:
+        return "The plan is fixed before the data is read; groups are those of the data, published at a part of delta"
+    return "The plan is fixed before the data is read; no release computes a bound or a key from data"
 
 
 def _terms(record: ReleaseRecord) -> str:
