@@ -36,7 +36,7 @@ MORE = (
         "mechanism.measures",
     ),
     *("mechanism.bayes", "mechanism.exact_measures", "mechanism.Channel", "mechanism.laws"),
-    *("catalog.geometric", "catalog.fair", "catalog.response", "catalog.laplace", "catalog.fine_laplace"),
+    *("catalog.geometric", "catalog.fair", "catalog.response", "catalog.laplace", "catalog.fine_outputs"),
     "catalog.staircase",
     *("catalog.optimized", "catalog.graphs", "design.quantiles.choose.QuantileDesign", "properties"),
     *("design.refinement.RefinementResult", "design.refinement.Refutation", "design.refinement.ClosenessResult"),

@@ -230,7 +230,7 @@ NEED_MORE = {
 }  # with tests of their own
 DESIGNED = {"variant_1", "variant_2", "weakly_honest"}
 REFUTED = {"refuted_half_line"}
-REFINED = {"FineLaplace", "fine_laplace"}  # its nodes are a mechanism: tests/catalog/test_fine_laplace.py
+REFINED = {"FineLaplace", "fine_laplace"}  # its nodes are a mechanism: tests/catalog/test_fine_outputs.py
 ON_GRAPHS = {"metric_geometric", "planar_laplace"}  # tests/graphs/test_graph_catalog.py
 
 ACCEPTED = [(name, kind) for name, (_, accepted) in FORMULAS.items() for kind in accepted]

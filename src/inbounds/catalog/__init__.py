@@ -3,7 +3,7 @@
 from inbounds.catalog import unbounded as unbounded
 from inbounds.catalog.answer_scales import scaled_laplace
 from inbounds.catalog.fair import explicit_fair
-from inbounds.catalog.fine_laplace import FineLaplace, fine_laplace
+from inbounds.catalog.fine_outputs import FineLaplace, fine_laplace
 from inbounds.catalog.geometric import folded_geometric, prerounded_geometric, truncated_geometric
 from inbounds.catalog.graphs import metric_geometric, planar_laplace
 from inbounds.catalog.laplace import normalized_laplace, refuted_half_line, snapped_laplace
