@@ -165,8 +165,12 @@ def _source(plan_record: PlanRecord) -> Source:
     if source["kind"] not in TEXT_CELLS:
         return Source(frame=())
     ending = next(end for end, kind in FILES.items() if kind == source["kind"])
-    written = {name: source.get(name, "") for name in ("decimal", "thousands", "encoding")}
-    return Source(path=f"x{ending}", **written)
+    return Source(
+        path=f"x{ending}",
+        decimal=source.get("decimal", ""),
+        thousands=source.get("thousands", ""),
+        encoding=source.get("encoding", ""),
+    )
 
 
 def _people(plan_record: PlanRecord) -> PrivacyUnit:
