@@ -86,7 +86,11 @@ TARGETS = {
             "tests/ledger/test_ledger_periods.py",
             "tests/ledger/test_ledger_deltas.py",
         ],
-        "inbounds.ledger.queries": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
+        "inbounds.ledger.queries": [
+            "tests/ledger/test_ledger_queries.py",
+            "tests/ledger/test_ledger.py",
+            "tests/ledger/test_ledger_draws.py",
+        ],
         "inbounds.ledger.store": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_turns.py"],
         "inbounds.ledger.schema": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
         "inbounds.ledger.ledger": [
