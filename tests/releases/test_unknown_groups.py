@@ -117,6 +117,47 @@ def test_tables_that_differ_in_a_person_keep_epsilon_and_delta_by_the_exact_join
     assert Fraction(1, 4) < worst <= Fraction(1, 3)
 
 
+FURTHER = [{"count": "true"}, {"histogram": "size"}, {"mean": "age"}, {"sum": "age"}, {"percentage": "ill"}]
+
+
+@pytest.mark.parametrize(
+    "statistic", [FURTHER[0], *(pytest.param(one, marks=pytest.mark.long) for one in FURTHER[1:])], ids=str
+)
+def test_a_person_with_several_records_moves_further_numbers_of_a_group_by_its_part_of_epsilon(statistic, tmp_path):
+    plan = values(columns=values()["columns"] | {"size": {"labels": ["small", "large"]}, "age": {"low": 0, "high": 3}})
+    plan["people"] = {**plan["people"], "max_records": 2}
+    plan["statistics"] = [plan["statistics"][0] | {"budget_share": "1/2"}, statistic]
+    rng, worst, moved_most = random.Random(4), 0.0, 0
+
+    def table(rows):
+        return pd.DataFrame(rows, columns=["who", "key", "ill", "size", "age"]).astype({"ill": object, "age": object})
+
+    designed = ReleaseDesign.from_workload(Workload.from_plan(parse_plan(plan, frame=table([]))), tmp_path)
+    law = designed.designs[1][0].mechanism.weights / TOTAL
+    for _ in range(3):
+        rows = [
+            (
+                f"p{rng.randrange(4)}",
+                rng.choice("abc"),
+                rng.random() < 0.5,
+                rng.choice(["small", "large"]),
+                rng.randrange(4),
+            )
+            for _ in range(14)
+        ]
+        one, other = (truths(plan, table(part)) for part in (rows, [row for row in rows if row[0] != "p1"]))
+        moved = [(one[key], other[key]) for key in one.keys() & other.keys() if one[key] != other[key]]
+        moved_most = max(moved_most, len(moved) + len(one.keys() ^ other.keys()))
+        assert all(abs(a[0] - b[0]) <= 1 for a, b in moved)
+        for a, b in moved:
+            pairs = [(law[:, i], law[:, j]) for i, j in zip(a[1:], b[1:], strict=True)]
+            losses = [np.abs(np.log(p[p > 0]) - np.log(q[p > 0])).max() for p, q in pairs]
+            worst = max(worst, float(sum(losses)))
+    part = float(designed.workload.plan.epsilons[1]) / 2
+    assert moved_most == 2
+    assert part / 4 < worst <= part * (1 + 1e-9)
+
+
 def test_a_person_replaced_by_another_is_covered_at_twice_epsilon_and_twice_delta(tmp_path):
     plan = values(privacy={"epsilon": 4, "delta": "1/3", "persons": 3})
     plan["groups"] = {**plan["groups"], "max_size": 8}
