@@ -69,7 +69,7 @@ def gaussian_errors(scale: float, size: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    lines, ratios = [], []
+    lines, ratios, behind = [], [], []
     for size in RANGES:
         for epsilon, delta in BUDGETS:
             for uses in USES:
@@ -94,6 +94,7 @@ def main() -> None:
                 )
                 lines.append(f"| {' | '.join(map(str, row))} |")
                 ratios.append([peers[0][1] / exact.error, peers[1][1] / exact.error, peers[0][1] / adaptive.error])
+                behind.append(exact.error / parts.value - 1)
                 print(row, flush=True)
     rows = []
     for name, column in zip(
@@ -108,7 +109,10 @@ def main() -> None:
         "`ib.noise_for_uses`, exactly accounted and at one Rényi order. OpenDP adds discrete Gaussian noise and "
         "converts concentrated privacy; dp-accounting accounts the same noise by privacy-loss distributions. Tumult "
         "Analytics could not be installed here. Peers' results are mapped to the best outputs in the range too; "
-        "without that, OpenDP's numbers have the error of the column *unbounded*. All cases are published.\n\n"
+        "without that, OpenDP's numbers have the error of the column *unbounded*. All cases are published. Equal parts are "
+        f"better in {sum(more > 0 for more in behind)} of {len(behind)} cases, by {max(behind):.1%} at most: few answers "
+        "need no delta. The exactly accounted noise, ours or Gaussian, must be declared before; that of one order "
+        "need not.\n\n"
         "| error of | least | median | most |\n|---|---|---|---|\n" + "\n".join(rows) + "\n\n## Cases\n\n"
         "| range | epsilon | delta | k | equal parts | ours | ours, one order | OpenDP, unbounded | OpenDP "
         "| dp-accounting | shape |\n"
