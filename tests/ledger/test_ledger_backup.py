@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 import inbounds as ib
 from inbounds.cli import app
 from inbounds.ledger import Ledger
+from inbounds.ledger.queries import population_from_row
 from inbounds.ledger.sqlite import Sqlite
+from inbounds.ledger.store import DamagedNumber
 from ledger.test_ledger_release_dies import ALONE, FRAME
 from raising import rejects
 
@@ -181,6 +183,37 @@ def test_a_damaged_ledger_ends_in_words_and_closes_its_file(memory):
                 read_or_refused(lambda ledger=ledger: ledger.find("a"))
         except ib.LedgerError:
             continue
+
+
+def test_entries_that_lead_back_to_earlier_ones_end_in_words(memory, monkeypatch):
+    """As where two pages of a file were swapped: each page would be followed by another for ever."""
+    monkeypatch.setattr("inbounds.ledger.queries.PAGE", 2)
+    with Ledger.open(memory / "l.db") as ledger:
+        ledger.add_population("pupils", 2)
+        ledger.charge("pupils", 1)
+        assert [entry.number for entry in ledger.entries()] == [1, 2, 3]
+        own = ledger._store._run
+        monkeypatch.setattr(ledger._store, "_run", lambda sql, *values: own(sql, *values)[::-1])
+        with rejects(ib.LedgerError, about="damaged"):
+            list(ledger.entries())
+
+
+SOUND = ("pupils", "zcdp", "1", "1e-6", 10, 5, "year", "2027", 2, "1e-7", 4, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        *((k, value) for k in (0, 2, 3, 6, 7, 9) for value in (b"x", 1, 1.5)),
+        *((k, value) for k in (4, 5, 8, 10, 11, 12) for value in ("x", b"1", 1.5)),
+        *((1, value) for value in ("max", None, 1)),
+        *((k, None) for k in (0, 2, 3, 4, 5, 8, 10, 11, 12)),
+    ],
+)
+def test_people_of_another_kind_than_a_ledger_stores_are_damage(place, wrong):
+    assert population_from_row(*SOUND).name == "pupils"
+    with pytest.raises(DamagedNumber):
+        population_from_row(*SOUND[:place], wrong, *SOUND[place + 1 :])
 
 
 def read_or_refused(read) -> None:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from inbounds.files import sha256_hex
 from inbounds.ledger.entries import START, Entry
 from inbounds.ledger.population import Every, Population
 from inbounds.ledger.store import DamagedNumber, Run
-from inbounds.ledger.units import Rule
+from inbounds.ledger.units import RULES, Rule
 
 PAGE = 10_000
 """Number of entries that are read at once."""
@@ -173,8 +174,12 @@ def population_from_row(
     answer_delta: str | None,
     *delta_units: int,
 ) -> Population:
-    """Build a population from its row."""
-    if type(spent) is not int or type(earlier) is not int:
+    """Build a population from its row; raise DamagedNumber for a value that no ledger stores there."""
+    units = spent, earlier, *delta_units, *(() if budget is None else (budget,))
+    texts = name, *(one for one in (epsilon, delta, every, period, answer_delta) if one is not None)
+    if not all(type(one) is int for one in units) or not all(type(one) is str for one in texts):
+        raise DamagedNumber
+    if rule not in RULES or (budget is None) != (epsilon is None) or (rule != "sum" and budget and delta is None):
         raise DamagedNumber
     renewal = every, period, earlier
     declared = name, rule, _fraction(epsilon), _fraction(delta)
@@ -190,12 +195,14 @@ def _fraction(text: str | None) -> Fraction | None:
 
 
 def page_after(run: Run, last: int) -> list[Entry]:
-    """Read the next entries after a number."""
+    """Read the next entries after a number. In a damaged file a page may lead back; then reading would never end."""
     rows = run(
         "SELECT number, time, kind, people, units, key, digest, facts, previous, sha256 "
         "FROM entries WHERE number > ? ORDER BY number LIMIT ?",
         *(last, PAGE),
     )
+    if not all(before < number for before, number in pairwise([last, *(row[0] for row in rows)])):
+        raise DamagedNumber
     return [Entry(*row) for row in rows]
 
 

@@ -24,7 +24,7 @@ DOUBT = "what was not acknowledged may be recorded; ask again with the same key,
 
 
 class DamagedNumber(ValueError):
-    """A text that should be a number is none."""
+    """A text that should be a number is none, or numbers that should rise do not."""
 
 
 class ConnectionLost(LedgerError):
