@@ -168,8 +168,9 @@ class Population(NamedTuple):
         """Raise ValueError if data of this edition cannot be charged: a renewed budget is that of one period."""
         if self.period is not None and not is_edition_of(edition, self.period):
             raise ValueError(
-                f"edition must be of the current period of {self.name}, such as {self.period}, got {edition!r}; "
-                f"earlier periods are closed, and inbounds ledger renew opens a later one"
+                f"edition must be of the current period of {self.name}, such as {self.period}, got {edition!r}; give "
+                f'--edition {self.period}, or edition = "{self.period}" in the first lines of the plan; earlier '
+                "periods are closed, and inbounds ledger renew opens a later one"
             )
 
     @property

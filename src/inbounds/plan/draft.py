@@ -44,6 +44,7 @@ keys = []            # every group to answer: a list, or a public file such as "
 # levels = [{levels}]
 
 [people]
+# name = "…"         # who the data is about, such as "pupils": plans with one name add up what they spend
 {people}
 [privacy]
 epsilon = 1          # shared by all statistics: equally, or as each says with budget_share = 0.5 or epsilon = 0.5
