@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -195,7 +196,7 @@ def test_entries_that_lead_back_to_earlier_ones_end_in_words(memory, monkeypatch
         own = ledger._store._run
         monkeypatch.setattr(ledger._store, "_run", lambda sql, *values: own(sql, *values)[::-1])
         with rejects(ib.LedgerError, about="damaged"):
-            list(ledger.entries())
+            list(islice(ledger.entries(), 100))
 
 
 SOUND = ("pupils", "zcdp", "1", "1e-6", 10, 5, "year", "2027", 2, "1e-7", 4, 3, 2)
