@@ -332,7 +332,9 @@ def test_every_setting_that_a_command_takes_reads_as_its_own_value():
             many = value if isinstance(value, tuple) else (value,)
             if all(isinstance(one, int | float | str) for one in many):
                 read = study.parse_settings({name: ",".join(map(str, many))})[name]
-                assert read == (tuple(map(str, value)) if str in map(type, many) and isinstance(value, tuple) else value)
+                assert read == (
+                    tuple(map(str, value)) if str in map(type, many) and isinstance(value, tuple) else value
+                )
 
 
 def test_a_command_runs_a_study_with_other_settings(tmp_path):

@@ -61,13 +61,22 @@ def _parse_like(own: Any, text: str, name: str) -> Any:
         raise ValueError(f"{name} can be set from Python only: it is no number, text or list of them")
     if isinstance(own, tuple):
         kind = str if any(isinstance(one, str) for one in own) else float if isinstance(own[0], float) else int
-        return tuple(_parse_like(kind(), part.strip(), name) for part in text.split(","))
+        return tuple(_parse_like(kind(), part, name) for part in _split(text, own))
     try:
         return type(own)(text)
     except ValueError:
         raise ValueError(
             f"{name} must be {'a whole number' if type(own) is int else 'a number'}, got {text!r}"
         ) from None
+
+
+def _split(text: str, own: tuple[Any, ...]) -> list[str]:
+    """Split a list at its commas, but not inside a name of the study that has one itself."""
+    parts: list[str] = []
+    for part in map(str.strip, text.split(",")):
+        longer = f"{parts[-1]}, {part}" if parts else ""
+        parts = [*parts[:-1], longer] if longer in own else [*parts, part]
+    return parts
 
 
 @dataclass(frozen=True)
