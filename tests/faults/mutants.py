@@ -147,7 +147,7 @@ EQUIVALENT: dict[str, str] = {
     "inbounds.ledger.ledger:16 + 1 in secrets.token_hex(16)": "an id of more bytes is as good",
     "inbounds.ledger.queries:0 + 1 in row[0]": "where no people are found, their rule is missing like their name",
     "inbounds.ledger.queries:10000 + 1 in PAGE = 10000": "how many entries are read at once",
-    "inbounds.ledger.queries: AND  as  OR  in \"SELECT people, facts FROM entries WHERE kind = 'ch\"": (
+    'inbounds.ledger.queries: AND  as  OR  in "SELECT people, facts FROM entries WHERE kind = \'ch"': (
         "only charges have a source, and it is compared again"
     ),
     "inbounds.ledger.sqlite:Lt in sqlite3.sqlite_version_info < OLDEST": "a version has three numbers, OLDEST two",

@@ -282,7 +282,7 @@ def test_an_unmatched_quotation_mark_stops_a_release_and_leaves_nothing(command,
     assert command(tmp_path, "release", *words, "--read-again").returncode == 0  # under the charge that is there
     with ib.Ledger.open(tmp_path / "inbounds.ledger") as ledger:
         assert [who.spent for who in ledger.people()] == [1]
-    dry = command(tmp_path, "release", *words, "--dry-run", "--details")  # reads the schema alone, and says what must hold
+    dry = command(tmp_path, "release", *words, "--dry-run", "--details")  # reads only the schema
     assert dry.returncode == 0
     assert "A row is a record that the source's reader delivers." in dry.one_line
     assert "The CSV file must be well formed" in dry.one_line

@@ -154,7 +154,7 @@ def _mean_errors(probabilities: Floats, truths: Ints) -> Floats:
 
 
 def _first_least(errors: dict[str, float], negligible: float) -> str:
-    """Return the first of the designs with the least error; rounding, which differs between machines, decides nothing."""
+    """Return the first of the designs with the least error, whatever roundings differ between machines."""
     least = min(errors.values())
     return next(name for name, one in errors.items() if one + negligible <= (1 + ALIKE) * (least + negligible))
 
