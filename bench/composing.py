@@ -1,7 +1,9 @@
 """Composing, attacking and chaining: processor seconds for everyday requests, beside dp-accounting by itself."""
 
+import math
 import time
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,12 @@ FEW = {
     "count of 60, geometric at 0.3": ib.catalog.truncated_geometric(ib.count(60), "0.3"),
     "count of 80, optimal at 0.2": ib.optimal(ib.count(80), "0.2"),
     "count of 100, exponential at 1": ib.catalog.exponential(ib.count(100), 1),
+    "randomized response of 4 labels at 0.5": ib.catalog.randomized_response(ib.category(["a", "b", "c", "d"]), "0.5"),
 }
-"""Mechanisms of which 1, 2, 5, 10 and 30 answers are composed."""
+"""Mechanisms of which so many answers are composed."""
+
+TIMES = (1, 2, 5, 10, 100)
+MIXED = "of each of these together"
 
 
 def inbounds() -> list[Row]:
@@ -37,7 +43,13 @@ def inbounds() -> list[Row]:
     rows += [
         composed(f"{k} of a {task}", OURS, lambda k=k, m=m: accounting.compose(m, k).epsilon(DELTA), DELTA)
         for task, m in FEW.items()
-        for k in (1, 2, 5, 10, 30)
+        for k in TIMES
+    ]
+    rows += [
+        composed(
+            f"{k} {MIXED}", OURS, lambda k=k: accounting.compose([*FEW.values()], [k] * len(FEW)).epsilon(DELTA), DELTA
+        )
+        for k in TIMES
     ]
     any_question = lambda: accounting.compose(MECHANISM, ANSWERS).epsilon(DELTA)  # noqa: E731
     same_question = lambda: accounting.compose(MECHANISM, ANSWERS, same_question=True).epsilon(DELTA)  # noqa: E731
@@ -53,8 +65,15 @@ def accountant() -> list[Row]:
     from dp_accounting.pld import privacy_loss_distribution as pld  # type: ignore[import-untyped]
 
     def one(m: ib.Mechanism, j: int) -> Any:
-        upper, lower = (dict(enumerate(np.log(m.matrix[:, x]).tolist())) for x in (j, j + 1))
+        upper, lower = ({o: math.log(p) for o, p in enumerate(m.matrix[:, x].tolist()) if p} for x in (j, j + 1))
         return pld.from_two_probability_mass_functions(lower, upper, symmetric=False)
+
+    def middle(m: ib.Mechanism) -> int:
+        return len(m.query.answers) // 2 - 1
+
+    def mixed(k: int) -> float:
+        parts = [one(m, middle(m)).self_compose(k) for m in FEW.values()]
+        return float(reduce(lambda all_parts, part: all_parts.compose(part), parts).get_epsilon_for_delta(float(DELTA)))
 
     def run() -> float:
         pairs = (one(MECHANISM, j).self_compose(ANSWERS) for j in range(100))
@@ -71,13 +90,19 @@ def accountant() -> list[Row]:
         for task, k, delta in MANY
     ]
     for task, m in FEW.items():
-        middle, pairs = len(m.query.answers) // 2, range(len(m.query.answers) - 1)
-        for k in (1, 2, 5, 10, 30):
-            for looks, chosen in (("one pair", [middle]), ("every pair", pairs)):
+        pairs = range(len(m.query.answers) - 1)
+        for k in TIMES:
+            for looks, chosen in (("one pair", [middle(m)]), ("every pair", pairs)):
+                if k > 10 and len(chosen) > 10:
+                    continue  # minutes
                 most = lambda k=k, m=m, chosen=chosen: float(  # noqa: E731
                     max(one(m, j).self_compose(k).get_epsilon_for_delta(float(DELTA)) for j in chosen)
                 )
                 counted.append(composed(f"{k} of a {task}", f"dp-accounting, {looks}", most, DELTA))
+    counted += [
+        composed(f"{k} {MIXED}", "dp-accounting, one pair", lambda k=k: mixed(k), DELTA)  # type: ignore[misc]
+        for k in TIMES
+    ]
     note = "pair by pair, losses rounded up to 1e-4"
     return [*counted, composed(f"{COMPOSE}, the same question", "dp-accounting", run, DELTA, note)]
 
