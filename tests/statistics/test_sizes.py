@@ -11,19 +11,21 @@ import pytest
 import inbounds as ib
 from inbounds.ledger.ledger import Ledger
 from inbounds.mechanism.bayes import find_shortest_run
+from inbounds.mechanism.expected_channel import _large_channel
 from inbounds.plan.draft import draft_plan
 from inbounds.plan.load import parse_plan
 from inbounds.plan.oneline import one_line
-from inbounds.releases.accuracy import credible_intervals, describe_low_coverage, sizes_given_counts
+from inbounds.releases.accuracy import StatisticModel, credible_intervals, describe_low_coverage, sizes_given_counts
 from inbounds.releases.charge_session import ReusedTableWarning
 from inbounds.releases.pipeline import preview_release, release
 from inbounds.releases.workload import ReleaseDesign, Workload
 from inbounds.schema.columns import number_column
 from inbounds.schema.errors import PlanError
 from inbounds.sources.open import Source
+from inbounds.statistics import Median, StatisticContext
 from inbounds.statistics._mean_pair import mean_from_sums, mean_interval, pair_query
-from inbounds.statistics.designs import DesignOptions, design_request
-from inbounds.statistics.sizes import size_nodes, size_prior, spread_on_nodes
+from inbounds.statistics.designs import DesignOptions, DesignRequest, design_request
+from inbounds.statistics.sizes import certain_sizes, common_nodes, size_nodes, size_prior, spread_on_nodes
 from raising import raises_at
 
 NUMBERS = ({"median": "x"}, {"mean": "x"}, {"sum": "x"}, {"max": "x"})
@@ -468,3 +470,29 @@ def test_a_record_with_a_typical_size_verifies_and_another_one_does_not(tmp_path
     assert found.is_valid, found.reason
     values = json.loads(Path(record).read_text())
     assert values["content"]["plan"]["typical"] == [5, 20]
+
+
+@pytest.mark.parametrize(("least", "last"), [(0, 500), (50, 450), (1, 1), (7, 64), (65, 65)])
+def test_common_nodes_are_powers_of_two_around_all_sizes(least, last):
+    nodes, sizes = common_nodes(least, last), np.arange(least, last + 1)
+    assert set(nodes.tolist()) <= {0, *(1 << k for k in range(11))}
+    assert nodes[0] <= least <= last <= nodes[-1]
+    table = spread_on_nodes(np.maximum(sizes, 1), nodes)
+    np.testing.assert_allclose(table @ (1 / np.maximum(nodes, 0.5)), 1 / np.maximum(sizes, 1))
+
+
+def test_quantiles_of_wide_columns_share_what_is_expected_among_all_maxima():
+    """Two maxima, one law: the records of a group do not know the maximum."""
+    column = {"x": number_column(0, 200, step=1, missing=100)}
+    models = []
+    for most in (300, 400):
+        statistic, context = Median(column="x"), StatisticContext(column, public=False)
+        query = statistic.query(context, most)
+        mechanism = design_request(query, Fraction(1), DesignOptions())
+        request = DesignRequest(query, Fraction(1), DesignOptions())
+        models.append(StatisticModel(statistic, context, request, mechanism, most, certain_sizes([250])))
+    assert models[0].mechanism.law == models[1].mechanism.law
+    first = models[0].expected_error()
+    made = _large_channel.cache_info().misses
+    assert models[1].expected_error() == first
+    assert _large_channel.cache_info().misses == made
