@@ -104,8 +104,10 @@ def _ends(
 def _describe_prior(record: ReleaseRecord, statistic: StatisticRecord) -> str:
     """For whom an interval holds: of a quantile the prior is of the records, which draws its line to the middle."""
     lines = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
-    of_records = any(line["query"].get("kind") in (QUANTILE, JOINT) for line in lines)
-    what = "values of a record" if of_records else "answers"
+    kinds = {line["query"].get("kind") for line in lines}
+    if JOINT in kinds:
+        return "if records lie as the record supposes"
+    what = "values of a record" if QUANTILE in kinds else "answers"
     return f"if all {what} are equally likely beforehand (or under the plan's prior)"
 
 
