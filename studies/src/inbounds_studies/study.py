@@ -74,8 +74,10 @@ def _split(text: str, own: tuple[Any, ...]) -> list[str]:
     """Split a list at its commas, but not inside a name of the study that has one itself."""
     parts: list[str] = []
     for part in map(str.strip, text.split(",")):
-        longer = f"{parts[-1]}, {part}" if parts else ""
-        parts = [*parts[:-1], longer] if longer in own else [*parts, part]
+        longer = [
+            f"{last}{comma}{part}" for last in parts[-1:] for comma in (", ", ",") if f"{last}{comma}{part}" in own
+        ]
+        parts = [*parts[:-1], *longer] if longer else [*parts, part]
     return parts
 
 
