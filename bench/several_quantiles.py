@@ -42,7 +42,7 @@ from inbounds.trusted.samplers import seeded_entropy
 from quantiles import NEGLIGIBLE, NOTICEABLE, table
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "several-quantiles.md"
-SEED, CASES, GROUPS = 20261120, 40, 40
+SEED, CASES, GROUPS = 20261120, 25, 40
 SIZES, VALUES, EPSILONS = (8, 1000), (4, 200), (0.2, 5.0)
 """Ranges of sizes, of numbers of values and of epsilons; all are drawn evenly on a logarithmic scale."""
 
