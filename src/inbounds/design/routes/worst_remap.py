@@ -40,9 +40,8 @@ ROUNDS, NEAR = 80, 5e-4
 INERTIA = 0.5
 """Share of the best prior so far in the next one: without it rounds swing."""
 
-MOST_POLISHED, POLISHED = 1500, 64
-"""Most answers for which every output is moved by single steps; on longer ranges, where a step is little, as many from
-an end."""
+MOST_POLISHED = 1500
+"""Most answers for which reports are moved by single steps: some seconds. On longer ranges a step is little."""
 
 HARDNESS, SWEEPS = (300.0, 1000.0, 3000.0), 4
 """Sharpness with which the largest losses are told from the others, in units of the largest; most sweeps with each."""
@@ -52,9 +51,6 @@ PARTNERS = 24
 
 NEGLIGIBLE = 1e-9
 """Gain that is not worth a move."""
-
-BATCH = 1 << 22
-"""Probabilities that are held in memory at once."""
 
 HOTTEST = 600.0
 """Largest exponent: moves that raise a loss so far are refused anyway."""
@@ -237,7 +233,9 @@ def _polish(reports: Ints, noise: _StaircaseSums, losses: Floats) -> Ints:
     A move is judged by the sum over the answers of the exponential of their losses, ever sharper.
     """
     size, answers = noise.size, np.arange(noise.size)
-    moving = np.arange(size // 2 if size <= MOST_POLISHED else min(POLISHED, size // 2))
+    if size > MOST_POLISHED:
+        return reports
+    moving = np.arange(size // 2)
     chances = noise.probability(moving[:, None], moving[:, None], answers)
     reports = reports.copy()
     table = _sum_losses(reports, noise, losses)
@@ -282,8 +280,6 @@ def _polish(reports: Ints, noise: _StaircaseSums, losses: Floats) -> Ints:
 
 def _sum_losses(reports: Ints, noise: _StaircaseSums, losses: Floats) -> Floats:
     """Return the expected loss of every answer."""
-    answers, total = np.arange(noise.size), np.zeros(noise.size)
-    for values in np.array_split(answers, max(1, noise.size**2 // BATCH)):
-        chances = noise.probability(values[:, None], values[:, None], answers)
-        total += (chances * losses[np.abs(reports[values][:, None] - answers)]).sum(axis=0)
-    return total
+    answers = np.arange(noise.size)
+    chances = noise.probability(answers[:, None], answers[:, None], answers)
+    return np.asarray((chances * losses[np.abs(reports[:, None] - answers)]).sum(axis=0))
