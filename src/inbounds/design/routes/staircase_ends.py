@@ -27,8 +27,8 @@ REACHES, FEWEST = (4, 8), 16
 SPREAD = 1
 """Reaches that a noisy value inside the range may move; what lies beyond an end may move anywhere near it."""
 
-MOST_ENTRIES = 1 << 20
-"""Entries of the largest program: some seconds."""
+MOST_ENTRIES = 1 << 22
+"""Entries of the largest program: some fifteen seconds."""
 
 UNITS = 4096.0
 """Sum of a column inside the solver, so that its absolute tolerance is far below what a property may be missed by."""
