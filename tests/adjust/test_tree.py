@@ -10,7 +10,7 @@ from inbounds import catalog, count
 from inbounds.adjust import posterior as messages
 from inbounds.adjust import prior_fit
 from inbounds.adjust import tree_adjust as adjusting
-from inbounds.adjust.costs import AbsoluteCost, PosteriorCost, SquaredCost
+from inbounds.adjust.costs import AbsoluteCost, FixedCost, PosteriorCost, SquaredCost
 from inbounds.adjust.likelihoods import GeometricReports, KnownTotals, ReportColumns
 from inbounds.adjust.posterior import Marginals, posterior
 from inbounds.adjust.prior import Rates, TablePrior
@@ -501,3 +501,13 @@ def test_a_variance_that_rounds_below_zero_is_zero():
     )
     found = posterior(tree, [GeometricReports(y, 36.0), GeometricReports(np.array([5]), 36.0)], prior)
     np.testing.assert_allclose(found[0].means(), y, atol=1e-9)
+
+
+def test_a_tie_is_broken_in_the_same_way_whatever_the_last_bits_are():
+    """Four equal siblings share 10 records, two of them one more than the others: the first two."""
+    tree, rng = Tree((np.full(4, 9), np.array([36])), (np.zeros(4, np.int64),)), np.random.default_rng(7)
+    mass = np.tile(np.bincount([1, 2, 2, 3, 3, 4], minlength=10) / 6, (4, 1))
+    for _ in range(20):
+        noisy = Marginals(np.zeros(4, np.int64), mass * (1 + rng.uniform(-1e-14, 1e-14, mass.shape)))
+        values = best_sums(tree, [PosteriorCost(noisy, 1.0), FixedCost(np.array([10]), 1e6)])
+        assert values[0].tolist() == [3, 3, 2, 2]

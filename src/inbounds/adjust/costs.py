@@ -24,6 +24,14 @@ class NodeCost(Protocol):
         ...
 
 
+SLOPE_UNIT = 2.0**-32
+"""Slopes of a posterior are multiples of this, far above the rounding errors of its probabilities.
+
+Siblings with equal outputs have slopes that are equal but for these errors, which depend on the processor and on the
+order of sums. Rounded, they are equal, and everybody who adjusts the same outputs breaks the tie in the same way.
+"""
+
+
 @dataclass(frozen=True, eq=False)
 class PosteriorCost:
     """The cost weight · E|X - d| under the posterior. Its slope weight · (2·F(d) - 1) rises for every posterior."""
@@ -33,7 +41,8 @@ class PosteriorCost:
 
     @cached_property
     def _steps(self) -> Floats:
-        return np.asarray(2 * np.cumsum(self.marginals.mass, axis=1) - 1)
+        slopes = 2 * np.cumsum(self.marginals.mass, axis=1) - 1
+        return np.asarray(np.round(slopes / SLOPE_UNIT) * SLOPE_UNIT)
 
     def slopes(self, nodes: Ints, d: Ints) -> Floats:
         at = d - self.marginals.low[nodes]
