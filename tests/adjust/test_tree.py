@@ -339,6 +339,7 @@ def trees(draw):
     )
 
 
+@pytest.mark.long
 @given(st.data())
 @settings(max_examples=80, deadline=None)
 def test_every_adjusted_tree_adds_up_in_whole_numbers_within_range(data):

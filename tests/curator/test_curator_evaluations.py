@@ -321,6 +321,7 @@ def test_every_process_of_a_database_sees_that_a_dataset_is_closed(opened, fails
     assert one.ask(ana, "pupils", OTHER).how == "new"
 
 
+@pytest.mark.long
 def test_another_dataset_of_the_curator_stays_open(opened, folder, fails):
     from curator.pupils import declared
     from inbounds.curator import parse_settings
@@ -363,6 +364,7 @@ def test_only_an_owner_reopens_and_only_what_is_closed(curator, ana, fails):
     assert status(curator).is_closed
 
 
+@pytest.mark.long
 def test_a_dataset_is_reopened_on_the_command_line(folder, opened, fails):
     from curator.test_curator_settings import SETTINGS
 

@@ -96,11 +96,15 @@ TARGETS = {
         "inbounds.ledger.ledger": [
             "tests/ledger/test_ledger.py",
             "tests/ledger/test_ledger_draws.py",
+            "tests/ledger/test_ledger_deltas.py",
+            "tests/ledger/test_ledger_periods.py",
+            "tests/ledger/test_ledger_backup.py",
             "tests/ledger/test_ledger_machine.py",
         ],
         "inbounds.ledger.sqlite": [
             "tests/ledger/test_ledger_sqlite.py",
             "tests/ledger/test_ledger.py",
+            "tests/ledger/test_ledger_backup.py",
             "tests/ledger/test_ledger_locks.py",
         ],
         "inbounds.files.open_files": ["tests/ledger/test_ledger_locks.py"],

@@ -139,6 +139,7 @@ def test_labels_behind_dictionaries_and_enums_are_drawn_row_by_row():
         assert_own_draws(np.repeat(np.arange(len(counted)), counted).tolist())
 
 
+@pytest.mark.long
 def test_blocks_of_many_places_are_drawn_place_by_place():
     """The randomizer works block by block; the blocks' own reports agree as rarely as any others."""
     polars = pytest.importorskip("polars")

@@ -85,6 +85,7 @@ def test_several_quantiles_are_one_draw_only_if_the_largest_level_can_be():
     assert len(many.statistics) == 3
 
 
+@pytest.mark.long
 def test_a_number_of_a_level_that_its_draw_does_not_give_is_refused(tmp_path):
     asked = plan([{"median": "x", "name": "m"}, {"quantile": "x", "at": [0.25, 1], "name": "q"}], PUBLIC)
     done = ib.release(asked, FRAME, output=tmp_path / "t.csv", cache=tmp_path, allow_useless=True)

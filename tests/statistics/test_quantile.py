@@ -202,6 +202,7 @@ def test_an_expected_error_is_said_before_data_is_read(tmp_path):
     assert found.no_better == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sizes", [{"size": SIZE}, {"max_size": SIZE}])
 def test_which_groups_expected_errors_are_of_is_said_where_sizes_are_not_public(sizes):
     said = preview_release(plan({"median": "x"}, {"max": "x"}, {"sum": "x"}, sizes=sizes), FRAME).record["values"]

@@ -416,6 +416,7 @@ def evil(folder: Path) -> str:
     return mark
 
 
+@pytest.mark.long
 def test_markup_in_names_and_keys_is_shown_and_not_obeyed(client: httpx.Client, folder: Path, evil: str) -> None:
     release(client)
     for path in (

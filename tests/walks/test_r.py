@@ -20,6 +20,7 @@ def test_the_page_has_both_ways_and_missing_values():
     assert len(BLOCKS) == 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("block", BLOCKS, ids=["reticulate", "missing values", "command line"])
 def test_the_code_runs_under_r(block, tmp_path):
     rscript = shutil.which("Rscript")

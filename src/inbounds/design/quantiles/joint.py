@@ -102,7 +102,7 @@ def design_quantiles(
     most.
 
     >>> from inbounds import quantiles
-    >>> str(design_quantiles(quantiles([0, 0.5, 1], 0, 4, size=30), 1)).partition(":")[0]
+    >>> str(design_quantiles(quantiles([0, 0.5, 1], 0, 3, maximum=10), 1)).partition(":")[0]
     'noisy counts'
     """
     check_joint_quantile(query)
