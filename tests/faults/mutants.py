@@ -149,6 +149,17 @@ EQUIVALENT: dict[str, str] = {
         "both are None where there is no cap"
     ),
     "inbounds.ledger.ledger:16 + 1 in secrets.token_hex(16)": "an id of more bytes is as good",
+    "inbounds.ledger.ledger:Gt in number > self._seen.number": "an entry that is seen again has the same digest",
+    "inbounds.ledger.ledger:0 + 1 in 0 if head is not None else -mark": "entry 1 is no charge, so none is closed by it",
+    "inbounds.ledger.ledger:left out: raise LedgerError(f'{self.place} was damaged: its charge und": (
+        "people of a ledger never go, and the missing charge ends in the same error"
+    ),
+    "inbounds.ledger.sqlite:left out: raise LedgerError(f'{self.place} cannot be written to, so no": (
+        "the database refuses to write, in the same error"
+    ),
+    "inbounds.ledger.sqlite:left out: raise LedgerError(f'{self.place} is a ledger of version {tak": (
+        "the database refuses to bring it forward, in the same error"
+    ),
     "inbounds.ledger.queries:0 + 1 in row[0]": "where no people are found, their rule is missing like their name",
     "inbounds.ledger.queries:10000 + 1 in PAGE = 10000": "how many entries are read at once",
     'inbounds.ledger.queries: AND  as  OR  in "SELECT people, facts FROM entries WHERE kind = \'ch"': (

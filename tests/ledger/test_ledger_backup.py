@@ -53,6 +53,21 @@ def test_a_backup_is_made_while_others_write_and_is_private_to_its_owner(memory)
         assert copy.verify(head).people[0].spent == 1
 
 
+def test_a_ledger_that_was_never_restored_is_open(memory):
+    with Ledger.open(memory / "l.db") as ledger:
+        assert not ledger.is_closed
+
+
+def test_what_is_left_of_a_period_is_written_off_in_it(memory):
+    with Ledger.open(memory / "l.db") as ledger:
+        ledger.add_population("pupils", 1, every="year", period="2026")
+        ledger.backup(memory / "b.db")
+    with Ledger.open(memory / "b.db") as ledger:
+        ledger.reopen(write_off=True)
+        people = ledger.population("pupils")
+        assert (people.remaining, people.spent) == (0, 1)
+
+
 def test_a_restored_backup_gives_what_it_holds_and_charges_nothing(restored):
     ledger, _, _ = restored
     assert ledger.is_closed

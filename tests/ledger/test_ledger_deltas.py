@@ -38,6 +38,7 @@ def test_epsilon_and_delta_are_charged_apart(ledger):
     ledger.add_population("pupils", 2, delta="1e-6")
     receipt = ledger.charge("pupils", "0.5", delta="4e-7", key="first")
     assert (receipt.amount, receipt.delta) == (Fraction(1, 2), Fraction(4, 10**7))
+    assert receipt.people == ledger.population("pupils")
     ledger.charge("pupils", "0.5")  # pure: no delta
     people = ledger.population("pupils")
     assert (people.spent, people.delta_spent, people.delta_remaining) == (1, Fraction(4, 10**7), Fraction(6, 10**7))

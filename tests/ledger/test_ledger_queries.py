@@ -55,3 +55,15 @@ def test_charges_are_found_by_the_whole_place_alone(ledger):
 def test_a_pure_charge_that_is_found_again_has_no_delta(ledger):
     ledger.charge("pupils", "0.1", key="first")
     assert ledger.find("first").delta == 0
+
+
+def test_a_ledger_needs_an_open_store():
+    with pytest.raises(TypeError):
+        Ledger("l.db")
+
+
+def test_a_ledger_whose_connection_is_opened_anew_is_the_same_ledger(tmp_path):
+    with Ledger.open(tmp_path / "l.db") as ledger:
+        ledger._check_reopened(ledger._store.look)  # what the store calls then
+        ledger.add_population("pupils")
+        ledger._check_reopened(ledger._store.look)

@@ -472,7 +472,7 @@ class Ledger:
     @property
     def is_closed(self) -> bool:
         """Return whether this is a backup that was restored and is not reopened yet."""
-        if self._mark < 0:
+        if self._mark:  # another process may have reopened it
             self._mark = self._store.mark
         return self._mark < 0
 
