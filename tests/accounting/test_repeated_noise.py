@@ -35,7 +35,7 @@ def test_all_uses_together_keep_epsilon_and_delta_by_the_account_of_their_weight
 
 def test_less_noise_of_the_same_shape_is_not_proved():
     made = found(20)
-    search = repeated_noise._Search(made.mechanism.query, 20, Fraction(4), DELTA, np.arange(61.0), adaptive=False)
+    search = repeated_noise._NoiseSearch(made.mechanism.query, 20, Fraction(4), DELTA, np.arange(61.0), adaptive=False)
     assert search._try_scale(made.shape, made.scale, None) is not None
     assert search._try_scale(made.shape, made.scale * 0.999, None) is None
 
@@ -49,7 +49,7 @@ def test_errors_fall_against_equal_parts_of_epsilon_and_against_geometric_and_ga
     made = found(uses, query=query)
     alone = ib.optimal(query, Fraction(4, uses)).optimality.value
     assert made.error < (1 - gain) * alone
-    search = repeated_noise._Search(query, uses, Fraction(4), DELTA, np.arange(201.0), adaptive=False)
+    search = repeated_noise._NoiseSearch(query, uses, Fraction(4), DELTA, np.arange(201.0), adaptive=False)
     assert made.error < min(search.error_of(1.0), search.error_of(2.0))
     assert 1 < made.shape < 2
 

@@ -75,7 +75,7 @@ def test_every_part_follows_its_whole_and_rows_without_levels_stay(nested, flat)
         ("South", "c"),
         ("South", "=1+1"),
     ]
-    assert sort_rows(flat.record, flat.table) == [0, 1, 2]
+    assert list(sort_rows(flat.record, flat.table)) == [0, 1, 2]
 
 
 def test_what_a_column_holds_is_known_from_the_plan(nested):

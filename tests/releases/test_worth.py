@@ -103,7 +103,7 @@ def test_a_plan_that_would_say_nothing_is_released_only_if_asked_for(tmp_path):
     content = plan([IDLE, {"count": "true"}], epsilon="0.001")
     with raises_at(PlanError, ("statistics",), about="allow_useless=True") as caught:
         release(content, FRAME, cache=tmp_path)
-    assert str(caught.value).count("no better than a constant") == 3
+    assert str(caught.value).count("no better than a constant") == 2  # once for each statistic
     assert release(content, FRAME, cache=tmp_path, allow_useless=True).table.num_rows == 2
 
 

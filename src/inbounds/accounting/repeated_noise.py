@@ -89,7 +89,7 @@ def noise_for_uses(
         )
     if not 0 < d < 1:
         raise ValueError(f"delta must be above 0 and below 1, got {delta}")
-    search = _Search(query, times, e, d, _table_of(query, loss), adaptive)
+    search = _NoiseSearch(query, times, e, d, _table_of(query, loss), adaptive)
     from scipy.optimize import minimize_scalar  # only here: composition needs no scipy
 
     found = minimize_scalar(search.error_of, bounds=(1.0, 2.0), method="bounded", options={"xatol": 0.01})
@@ -106,7 +106,7 @@ def _table_of(query: RangeQuery, loss: LossLike) -> Floats:
 
 
 @dataclass(frozen=True)
-class _Search:
+class _NoiseSearch:
     """The search for a shape: `scale_of` finds the scale of a shape, `error_of` its loss; both in floats."""
 
     query: RangeQuery
