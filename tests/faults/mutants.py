@@ -91,7 +91,11 @@ TARGETS = {
             "tests/ledger/test_ledger.py",
             "tests/ledger/test_ledger_draws.py",
         ],
-        "inbounds.ledger.store": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_turns.py"],
+        "inbounds.ledger.store": [
+            "tests/ledger/test_ledger_queries.py",
+            "tests/ledger/test_ledger.py",
+            "tests/ledger/test_ledger_turns.py",
+        ],
         "inbounds.ledger.schema": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
         "inbounds.ledger.ledger": [
             "tests/ledger/test_ledger.py",

@@ -1,10 +1,13 @@
 """What is read from a ledger's rows: numbers of the right kind, and the charges for one place and no other."""
 
+from json import JSONDecodeError
+
 import pytest
 
+from inbounds.errors import LedgerError
 from inbounds.ledger import Ledger
 from inbounds.ledger.queries import population_from_row
-from inbounds.ledger.store import DamagedNumber
+from inbounds.ledger.store import WRONG_KINDS, DamagedNumber, DamageTranslator
 
 ROW = ("pupils", "sum", "2", None, 2 * 10**18, 0, None, None, 0, None, 0, 0)
 """A population as its row has it: name, rule, epsilon, delta, budget, spent, renewal, deltas."""
@@ -67,3 +70,11 @@ def test_a_ledger_whose_connection_is_opened_anew_is_the_same_ledger(tmp_path):
         ledger._check_reopened(ledger._store.look)  # what the store calls then
         ledger.add_population("pupils")
         ledger._check_reopened(ledger._store.look)
+
+
+@pytest.mark.parametrize("kind", [one for one in WRONG_KINDS if one is not JSONDecodeError])
+def test_a_value_of_another_kind_is_damage(kind):
+    with pytest.raises(LedgerError), DamageTranslator("l.db"):
+        raise kind
+    with pytest.raises(RuntimeError), DamageTranslator("l.db"):
+        raise RuntimeError
