@@ -103,6 +103,7 @@ TARGETS = {
             "tests/ledger/test_ledger_deltas.py",
             "tests/ledger/test_ledger_periods.py",
             "tests/ledger/test_ledger_backup.py",
+            "tests/ledger/test_ledger_queries.py",
             "tests/ledger/test_ledger_machine.py",
         ],
         "inbounds.ledger.sqlite": [
