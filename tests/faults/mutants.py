@@ -114,7 +114,11 @@ TARGETS = {
         ],
         "inbounds.files.open_files": ["tests/ledger/test_ledger_locks.py"],
         "inbounds.ledger.import_release": ["tests/ledger/test_ledger_release.py"],
-        "inbounds.releases.charge_session": ["tests/ledger/test_ledger_release.py"],
+        "inbounds.releases.charge_session": [
+            "tests/releases/test_charge_session.py",
+            "tests/releases/test_editions.py",
+            "tests/ledger/test_ledger_release.py",
+        ],
     },
     "checkers": {
         "inbounds.trusted.certify": [
