@@ -108,6 +108,7 @@ TARGETS = {
         ],
         "inbounds.ledger.sqlite": [
             "tests/ledger/test_ledger_sqlite.py",
+            "tests/ledger/test_ledger_queries.py",
             "tests/ledger/test_ledger.py",
             "tests/ledger/test_ledger_backup.py",
             "tests/ledger/test_ledger_locks.py",

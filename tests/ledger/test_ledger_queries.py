@@ -1,12 +1,14 @@
 """What is read from a ledger's rows: numbers of the right kind, and the charges for one place and no other."""
 
 from json import JSONDecodeError
+from pathlib import Path
 
 import pytest
 
 from inbounds.errors import LedgerError
 from inbounds.ledger import Ledger
 from inbounds.ledger.queries import population_from_row
+from inbounds.ledger.sqlite import can_be_written
 from inbounds.ledger.store import WRONG_KINDS, DamagedNumber, DamageTranslator
 
 ROW = ("pupils", "sum", "2", None, 2 * 10**18, 0, None, None, 0, None, 0, 0)
@@ -78,3 +80,11 @@ def test_a_value_of_another_kind_is_damage(kind):
         raise kind
     with pytest.raises(RuntimeError), DamageTranslator("l.db"):
         raise RuntimeError
+
+
+@pytest.mark.parametrize("missing", ["l.db", "folder", "none"])
+def test_a_ledger_can_be_written_if_its_file_and_its_folder_can(tmp_path, monkeypatch, missing):
+    path = tmp_path / "l.db"
+    fixed = {"l.db": path, "folder": tmp_path, "none": None}[missing]
+    monkeypatch.setattr("os.access", lambda asked, mode: Path(asked) != fixed)
+    assert can_be_written(path) == (missing == "none")

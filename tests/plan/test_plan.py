@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from inbounds.plan.load import parse_plan
+from inbounds.plan.load import parse_plan, to_plan
 from inbounds.plan.plan import ADD_OR_REMOVE, CHANGE
 from inbounds.releases import aggregate
 from inbounds.releases.pipeline import (
@@ -277,3 +277,9 @@ def test_a_field_in_the_wrong_place_is_told_the_right_one(name, parts):
     with pytest.raises(PlanError) as refused:
         parse_plan({name: 1, "statistics": ({"count": "true"},), "groups": {"size": 3}})
     assert str(refused.value) == f"{name} belongs into {parts}"
+
+
+@pytest.mark.parametrize("source", ["data.csv", ["data.csv"], 3])
+def test_a_source_that_is_no_table_is_refused_at_its_place(source):
+    with raises_at(PlanError, ("source",)):
+        to_plan({"source": source, "statistics": [{"count": "true"}], "privacy": {"epsilon": 1}})

@@ -47,3 +47,11 @@ def test_a_delta_is_refused_for_people_whom_nobody_declared(tmp_path):
         assert (refused.value.unit, refused.value.left, refused.value.budget) == ("delta", 0, 0)
     with Ledger.open(place) as ledger:
         assert ledger.people() == []
+
+
+def test_no_ledger_is_made_by_looking_for_earlier_charges(tmp_path):
+    (tmp_path / "data.csv").write_text("g,x\na,1\nb,2\n")
+    plan = to_plan({**PLAN, "source": {"path": str(tmp_path / "data.csv")}, "edition": "2026"})
+    with ChargeSession(plan, tmp_path / "t.ledger", "key", False) as opened:
+        assert (opened.describe_new_edition(), opened.describe_other_people()) == ("", "")
+    assert not (tmp_path / "t.ledger").exists()

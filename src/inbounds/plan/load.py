@@ -215,7 +215,8 @@ def parse_source(values: Values, folder: Path, frame: Any = None) -> Source:
 
 def plan_source_paths(content: Values, folder: Path) -> tuple[str, ...]:
     """Return the file that the plan names as its source, even if a frame replaces it."""
-    path = content.get("source", {}).get("path")
+    source = content.get("source", {})
+    path = source.get("path") if isinstance(source, Mapping) else None  # what is no table is refused by `parse_source`
     return (str(folder / path),) if isinstance(path, str | Path) else ()
 
 
